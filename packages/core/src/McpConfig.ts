@@ -1,0 +1,606 @@
+/**
+ * What an application says about one server: which wire, where, with which limits and deadlines.
+ *
+ * Owns: the schemas of a server's configuration and their decoding, with one diagnostic per field.
+ * May not touch: files, the environment, connections. (Files, expansion and merging of sources join here later.)
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as ParseResult from "effect/ParseResult"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as McpError from "./McpError.js"
+
+/**
+ * The bounds that hold for one session. Each has a default; `LimitExceeded` names the one that was reached.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Limits {
+  /** The largest single message, in bytes. */
+  readonly messageBytes: number
+  /** The largest single event of an event stream, in bytes. */
+  readonly eventBytes: number
+  /** How much of stderr is kept, in bytes. */
+  readonly stderrTailBytes: number
+  /** How many bytes may wait to be written to a process. */
+  readonly sendBufferBytes: number
+  /** How many requests may be under way at once. */
+  readonly inFlight: number
+  /** How many requests of the server may be under way at once. */
+  readonly serverRequests: number
+  /** How many notifications wait for a slow reader before the oldest is dropped. */
+  readonly notifications: number
+  /** How many pages one listing may have. */
+  readonly pages: number
+  /** How many items one listing may have. */
+  readonly items: number
+}
+
+/**
+ * @since 0.1.0
+ * @category defaults
+ */
+export const defaultLimits: Limits = {
+  messageBytes: 64 * 1024 * 1024,
+  eventBytes: 64 * 1024 * 1024,
+  stderrTailBytes: 16 * 1024,
+  sendBufferBytes: 64 * 1024 * 1024,
+  inFlight: 4096,
+  serverRequests: 64,
+  notifications: 1024,
+  pages: 1000,
+  items: 100_000
+}
+
+/**
+ * The deadlines of one session. `null` means none.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Timeouts {
+  /** The whole of `open`: starting, `initialize`, `notifications/initialized`, the standalone stream. */
+  readonly handshake: Duration.Duration | null
+  /** A request without an answer or progress. */
+  readonly request: Duration.Duration | null
+  /** A request as a whole, progress or not. */
+  readonly total: Duration.Duration | null
+  /** How long the end of a session may take over HTTP (its DELETE). */
+  readonly close: Duration.Duration
+}
+
+/**
+ * @since 0.1.0
+ * @category defaults
+ */
+export const defaultTimeouts: Timeouts = {
+  handshake: Duration.seconds(30),
+  request: Duration.seconds(60),
+  total: null,
+  close: Duration.seconds(2)
+}
+
+const positiveInt = Schema.Number.pipe(
+  Schema.int({ message: () => "must be a whole number" }),
+  Schema.positive({ message: () => "must be greater than zero" })
+)
+
+/**
+ * A duration that can end: positive and finite.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const PositiveDuration: Schema.Schema<Duration.Duration, Duration.DurationInput> = Schema.declare(
+  (u: unknown): u is Duration.DurationInput => Duration.isDuration(u) || isDurationInput(u),
+  { message: () => `must be a duration such as "5 seconds"` }
+).pipe(
+  Schema.transform(
+    Schema.DurationFromSelf.pipe(
+      Schema.filter((_) => Duration.isFinite(_) && Duration.toMillis(_) > 0, {
+        message: () => "must be positive and finite (use null for no limit)"
+      })
+    ),
+    { decode: (input) => Duration.decode(input as Duration.DurationInput), encode: (duration) => duration }
+  )
+) as Schema.Schema<Duration.Duration, Duration.DurationInput>
+
+const isDurationInput = (u: unknown): u is Duration.DurationInput => {
+  if (typeof u === "number") return !Number.isNaN(u)
+  return (typeof u === "string" || typeof u === "bigint") && Duration.decodeUnknown(u as string)._tag === "Some"
+}
+
+const optionalDuration = Schema.optional(PositiveDuration)
+const optionalDurationOrNull = Schema.optional(Schema.NullOr(PositiveDuration))
+
+const TimeoutsInput = Schema.Struct({
+  handshake: optionalDurationOrNull,
+  request: optionalDurationOrNull,
+  total: optionalDurationOrNull,
+  close: optionalDuration
+})
+
+const LimitsInput = Schema.Struct({
+  messageBytes: Schema.optional(positiveInt),
+  eventBytes: Schema.optional(positiveInt),
+  stderrTailBytes: Schema.optional(positiveInt),
+  sendBufferBytes: Schema.optional(positiveInt),
+  inFlight: Schema.optional(positiveInt),
+  serverRequests: Schema.optional(positiveInt),
+  notifications: Schema.optional(positiveInt),
+  pages: Schema.optional(positiveInt),
+  items: Schema.optional(positiveInt)
+})
+
+/**
+ * The log levels of the protocol.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const LogLevel = Schema.Literal(
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency"
+)
+
+/**
+ * A value that may be a secret. Plain texts are accepted and wrapped; what is shown is always `<redacted>`.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Secret: Schema.Schema<Redacted.Redacted<string>, string | Redacted.Redacted<string>> = Schema.declare(
+  (u: unknown): u is string | Redacted.Redacted<string> =>
+    typeof u === "string" || (Redacted.isRedacted(u) && typeof Redacted.value(u) === "string"),
+  { message: () => "must be a text or a Redacted text" }
+).pipe(
+  Schema.transform(
+    Schema.declare((u: unknown): u is Redacted.Redacted<string> => Redacted.isRedacted(u)),
+    {
+      decode: (value) => (typeof value === "string" ? Redacted.make(value) : value),
+      encode: (value) => value
+    }
+  )
+)
+
+const common = {
+  name: Schema.String.pipe(
+    Schema.minLength(1, { message: () => "must not be empty" }),
+    Schema.maxLength(256, { message: () => "must be at most 256 characters" })
+  ),
+  timeouts: Schema.optional(TimeoutsInput),
+  limits: Schema.optional(LimitsInput),
+  logLevel: Schema.optional(LogLevel)
+}
+
+const noNul = Schema.String.pipe(
+  Schema.filter((_) => !_.includes("\0"), { message: () => "must not contain a NUL character" })
+)
+
+const command = noNul.pipe(Schema.filter((_) => _.trim() !== "", { message: () => "must not be empty" }))
+
+/**
+ * How a server process is ended: its input is closed, then SIGTERM and SIGKILL go to its whole process group, each after
+ * waiting this long for the step before it.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Shutdown = Schema.Struct({
+  afterEof: optionalDuration,
+  afterTerm: optionalDuration,
+  afterKill: optionalDuration
+})
+
+/**
+ * A server that runs as a local process and speaks over its standard input and output.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const StdioConfig = Schema.Struct({
+  ...common,
+  transport: Schema.Literal("stdio"),
+  command,
+  args: Schema.optional(Schema.Array(noNul)),
+  /** Added to the environment of the process; a value wins over an inherited one. */
+  env: Schema.optional(Schema.Record({ key: noNul, value: Secret })),
+  /** Names of variables handed on from our own environment, beside the minimal set. `"all"` hands on everything. */
+  inheritEnv: Schema.optional(Schema.Union(Schema.Literal("all"), Schema.Array(Schema.String))),
+  cwd: Schema.optional(noNul),
+  shutdown: Schema.optional(Shutdown)
+})
+
+const httpUrl = Schema.String.pipe(
+  Schema.filter((_) => {
+    try {
+      const url = new URL(_)
+      return (url.protocol === "http:" || url.protocol === "https:") && url.hostname !== ""
+    } catch {
+      return false
+    }
+  }, { message: () => "must be an http:// or https:// URL" })
+)
+
+const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+// eslint-disable-next-line no-control-regex
+const badHeaderValue = /[^\t\u0020-\u007e\u0080-\u00ff]/
+
+/** Names that the transport sets itself: a value of the application's would break the session. */
+const reservedHeaders: ReadonlySet<string> = new Set([
+  "mcp-session-id",
+  "mcp-protocol-version",
+  "last-event-id",
+  "content-type",
+  "content-length",
+  "accept",
+  "host",
+  "connection",
+  "transfer-encoding"
+])
+
+/**
+ * Why a header can't be sent, or `undefined` when it can. The value is never part of the answer.
+ *
+ * @since 0.1.0
+ * @category validation
+ */
+export const headerProblem = (name: string, value: string): string | undefined =>
+  !headerName.test(name)
+    ? `"${name.slice(0, 64)}" is not a header name`
+    : reservedHeaders.has(name.toLowerCase())
+    ? `"${name}" is set by the transport and can't be configured`
+    : badHeaderValue.test(value)
+    ? `the value of "${name}" has a character that headers can't carry`
+    : undefined
+
+const Headers = Schema.Record({ key: Schema.String, value: Secret }).pipe(
+  Schema.filter((headers) => {
+    const seen = new Set<string>()
+    for (const [name, value] of Object.entries(headers)) {
+      const problem = headerProblem(name, Redacted.value(value))
+      if (problem !== undefined) return problem
+      if (seen.has(name.toLowerCase())) return `"${name}" is given twice, in different spelling`
+      seen.add(name.toLowerCase())
+    }
+    return true
+  })
+)
+
+/**
+ * How the identity of the server is checked, and ours is shown. Texts in PEM.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Tls = Schema.Struct({
+  ca: Schema.optional(Schema.Union(Schema.String, Schema.Array(Schema.String))),
+  cert: Schema.optional(Schema.String),
+  key: Schema.optional(Secret),
+  passphrase: Schema.optional(Secret),
+  /** `false` turns the check of the server's certificate off. Only for a server on your own machine. */
+  verify: Schema.optional(Schema.Boolean)
+})
+
+/**
+ * An Effect that gives headers for one request, for example a token that changes. Its failure fails the request, which is
+ * then not sent.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type RequestHeaders = Effect.Effect<
+  { readonly [name: string]: string | Redacted.Redacted<string> },
+  unknown
+>
+
+const http = {
+  ...common,
+  url: httpUrl,
+  headers: Schema.optional(Headers),
+  requestHeaders: Schema.optional(
+    Schema.declare((u: unknown): u is RequestHeaders => Effect.isEffect(u), {
+      message: () => "must be an Effect that gives headers"
+    })
+  ),
+  tls: Schema.optional(Tls),
+  /** `http://host:port` of a proxy. Credentials in it are used and never shown. */
+  proxy: Schema.optional(Schema.Union(httpUrl, Schema.RedactedFromSelf(httpUrl))),
+  /** How many sockets the channel may hold for requests. Streams have their own. */
+  maxConnections: Schema.optional(positiveInt)
+}
+
+/**
+ * A remote server over Streamable HTTP.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const HttpConfig = Schema.Struct({ ...http, transport: Schema.Literal("http") })
+
+/**
+ * A remote server over the HTTP+SSE transport of protocol revision 2024-11-05.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const SseConfig = Schema.Struct({ ...http, transport: Schema.Literal("sse") })
+
+/**
+ * A remote server whose transport is not known: Streamable HTTP first, and HTTP+SSE where that answers 400, 404 or 405.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const AutoConfig = Schema.Struct({ ...http, transport: Schema.Literal("auto") })
+
+/**
+ * The transport that an in-process server is connected to. Every `Transport` of the MCP SDK's shape will do, so an
+ * `McpServer` or `Server` of the SDK accepts it as it is.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface InProcessTransport {
+  onclose?: (() => void) | undefined
+  onerror?: ((error: Error) => void) | undefined
+  onmessage?: ((message: never) => void) | undefined
+  sessionId?: string | undefined
+  start(): Promise<void>
+  send(message: unknown): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * A server in this process: whatever can be connected to a transport.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface InProcessServer {
+  connect(transport: never): Promise<void>
+  close?(): Promise<void>
+}
+
+/**
+ * A server in this process. `server` is called once per session, because a server of the SDK serves one session.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const InMemoryConfig = Schema.Struct({
+  ...common,
+  transport: Schema.Literal("inMemory"),
+  server: Schema.declare((u: unknown): u is () => InProcessServer => typeof u === "function", {
+    message: () => "must be a function that gives a new server"
+  })
+})
+
+/**
+ * One server, discriminated by `transport`.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const ServerConfig = Schema.Union(StdioConfig, HttpConfig, SseConfig, AutoConfig, InMemoryConfig)
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type StdioConfig = typeof StdioConfig.Type
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type HttpConfig = typeof HttpConfig.Type
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type SseConfig = typeof SseConfig.Type
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type AutoConfig = typeof AutoConfig.Type
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type InMemoryConfig = typeof InMemoryConfig.Type
+/**
+ * A decoded configuration.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type ServerConfig = typeof ServerConfig.Type
+/**
+ * What an application writes: plain texts for secrets, `"5 seconds"` for durations.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type ServerConfigInput = typeof ServerConfig.Encoded
+/**
+ * The configurations that speak HTTP.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type AnyHttpConfig = HttpConfig | SseConfig | AutoConfig
+
+const schemas = {
+  stdio: StdioConfig,
+  http: HttpConfig,
+  sse: SseConfig,
+  auto: AutoConfig,
+  inMemory: InMemoryConfig
+} as const
+
+const invalid = (server: string, problems: ReadonlyArray<McpError.ConfigProblem>) =>
+  new McpError.ConfigInvalid({ server, operation: "configure", executed: "no", problems: [...problems] })
+
+/**
+ * Decodes one server's configuration. Fails with one problem per field; no value is part of a message, so that a secret in
+ * the wrong place does not show up in a log.
+ *
+ * @example
+ * ```ts
+ * import { McpConfig } from "@mcp-runtime/core"
+ * import { Effect } from "effect"
+ *
+ * const program = McpConfig.decode({
+ *   name: "files",
+ *   transport: "stdio",
+ *   command: "npx",
+ *   args: ["-y", "@modelcontextprotocol/server-filesystem", "."],
+ *   timeouts: { handshake: "10 seconds" }
+ * })
+ *
+ * Effect.runSync(program).name // "files"
+ * ```
+ *
+ * @since 0.1.0
+ * @category decoding
+ */
+export const decode = (input: ServerConfigInput): Effect.Effect<ServerConfig, McpError.ConfigInvalid> =>
+  decodeUnknown(input)
+
+/**
+ * The same as `decode` for a value whose type is not known.
+ *
+ * @since 0.1.0
+ * @category decoding
+ */
+export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpError.ConfigInvalid> => {
+  if (typeof input !== "object" || input === null) {
+    return Effect.fail(invalid("<unnamed>", [{ field: "(root)", problem: "must be an object" }]))
+  }
+  const { name, transport } = input as { readonly name?: unknown; readonly transport?: unknown }
+  const server = typeof name === "string" && name !== "" ? McpError.displayText(name, 256) : "<unnamed>"
+  if (typeof transport !== "string" || !Object.hasOwn(schemas, transport)) {
+    return Effect.fail(
+      invalid(server, [{ field: "transport", problem: `must be one of ${Object.keys(schemas).join(", ")}` }])
+    )
+  }
+  const schema: Schema.Schema<ServerConfig, ServerConfigInput> = schemas[transport as keyof typeof schemas] as never
+  return Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })(input).pipe(
+    Effect.mapError((error) => invalid(server, problemsOf(error)))
+  )
+}
+
+/** One problem per field, in the words of the schemas' own messages, without the value that was found. */
+const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<McpError.ConfigProblem> => {
+  const problems = new Map<string, string>()
+  for (const issue of collect(error.issue, [])) {
+    const field = issue.path.length === 0 ? "(root)" : issue.path.map(String).join(".")
+    if (!problems.has(field)) problems.set(field, issue.problem)
+  }
+  return [...problems].map(([field, problem]) => ({ field, problem }))
+}
+
+interface FieldIssue {
+  readonly path: ReadonlyArray<PropertyKey>
+  readonly problem: string
+}
+
+const collect = (issue: ParseResult.ParseIssue, path: ReadonlyArray<PropertyKey>): ReadonlyArray<FieldIssue> => {
+  switch (issue._tag) {
+    case "Pointer":
+      return collect(issue.issue, path.concat(issue.path as PropertyKey | ReadonlyArray<PropertyKey>))
+    case "Composite": {
+      const issues = (Array.isArray(issue.issues) ? issue.issues : [issue.issues]) as ReadonlyArray<
+        ParseResult.ParseIssue
+      >
+      const own = messageOf(issue)
+      return own !== undefined ? [{ path, problem: own }] : issues.flatMap((_) => collect(_, path))
+    }
+    case "Refinement":
+    case "Transformation": {
+      if (issue.kind === "From" || issue._tag === "Transformation") return collect(issue.issue, path)
+      const inner = issue.issue._tag === "Type" && issue.issue.message !== undefined ? issue.issue.message : undefined
+      return [{ path, problem: inner ?? messageOf(issue) ?? "has the wrong value" }]
+    }
+    case "Missing":
+      return [{ path, problem: "is missing" }]
+    case "Unexpected":
+      return [{ path, problem: "is not a known field" }]
+    case "Forbidden":
+      return [{ path, problem: "is not allowed here" }]
+    case "Type":
+      return [{ path, problem: issue.message ?? messageOf(issue) ?? `must be ${describe(issue.ast)}` }]
+  }
+}
+
+const messageOf = (issue: ParseResult.ParseIssue): string | undefined => {
+  if (!("ast" in issue)) return undefined
+  const annotation = issue.ast.annotations[Symbol.for("effect/annotation/Message")]
+  if (typeof annotation !== "function") return undefined
+  const message: unknown = (annotation as (issue: ParseResult.ParseIssue) => unknown)(issue)
+  return typeof message === "string" ? message : undefined
+}
+
+const describe = (ast: { readonly _tag: string }): string => {
+  switch (ast._tag) {
+    case "StringKeyword":
+      return "a text"
+    case "NumberKeyword":
+      return "a number"
+    case "BooleanKeyword":
+      return "true or false"
+    case "TupleType":
+      return "a list"
+    case "TypeLiteral":
+      return "an object"
+    default:
+      return "of another kind"
+  }
+}
+
+/**
+ * The limits of a server: its own, where it has them, over the defaults.
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const limitsOf = (config: ServerConfig): Limits => ({ ...defaultLimits, ...defined(config.limits) })
+
+/**
+ * The deadlines of a server: its own, where it has them, over the defaults.
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const timeoutsOf = (config: ServerConfig): Timeouts => ({ ...defaultTimeouts, ...defined(config.timeouts) })
+
+const defined = <A extends object>(value: A | undefined): { [K in keyof A]?: Exclude<A[K], undefined> } =>
+  Object.fromEntries(Object.entries(value ?? {}).filter(([, _]) => _ !== undefined)) as never
+
+/**
+ * Where a server is, in words that can be shown: a command, or a URL without user, password and query.
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const describeTarget = (config: ServerConfig): string => {
+  switch (config.transport) {
+    case "stdio":
+      return config.command
+    case "inMemory":
+      return "this process"
+    default:
+      return McpError.displayUrl(config.url)
+  }
+}

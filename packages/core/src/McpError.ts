@@ -1,0 +1,552 @@
+/**
+ * The closed family of errors.
+ *
+ * Owns: what can go wrong, in words a person can act on, and whether the request may have been executed by the server.
+ * May not touch: connections, configuration, retries. It only says what happened.
+ *
+ * Every error carries three facts beside its own:
+ *
+ * - `server`: the configured name of the server.
+ * - `operation`: what was tried, in words of the protocol (`"tools/call"`) or of the runtime (`"open"`, `"configure"`).
+ * - `executed`: whether the server ran the request. `"no"`: certainly not, so sending it again is safe. `"maybe"`: it was
+ *   handed to the network or the process, and nothing more is known. `"yes"`: a result came back. Only this decides a
+ *   replay, never a code or a text.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+/**
+ * Whether the server executed the request an error is about.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Executed = "no" | "maybe" | "yes"
+
+/**
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Executed: Schema.Schema<Executed> = Schema.Literal("no", "maybe", "yes")
+
+const common = {
+  server: Schema.String,
+  operation: Schema.String,
+  executed: Executed
+}
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optional(schema)
+
+const where = (self: { readonly server: string; readonly operation: string }) =>
+  `MCP server "${self.server}": ${self.operation}`
+
+/**
+ * How a server process ended: its exit code or the signal that killed it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ProcessExit {
+  readonly code: number | null
+  readonly signal: string | null
+}
+
+const ProcessExit = Schema.Struct({ code: Schema.NullOr(Schema.Number), signal: Schema.NullOr(Schema.String) })
+
+const describeExit = (exit: ProcessExit): string =>
+  exit.signal !== null ? `was killed by ${exit.signal}` : `exited with code ${exit.code}`
+
+const describeStderr = (tail: string | undefined): string =>
+  tail === undefined || tail.trim() === "" ? "" : `; the end of its stderr:\n${tail.trimEnd()}`
+
+/**
+ * One thing that is wrong with a configuration.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ConfigProblem {
+  readonly field: string
+  readonly problem: string
+}
+
+/**
+ * The configuration of a server can't be used. Lists every field that is wrong.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>("@mcp-runtime/core/ConfigInvalid")(
+  "ConfigInvalid",
+  {
+    ...common,
+    problems: Schema.Array(Schema.Struct({ field: Schema.String, problem: Schema.String }))
+  }
+) {
+  override get message() {
+    return `${where(this)}: the configuration is invalid: ${
+      this.problems.map((_) => `${_.field}: ${_.problem}`).join("; ")
+    }`
+  }
+}
+
+/**
+ * The process of a server could not be started.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class SpawnFailed extends Schema.TaggedError<SpawnFailed>("@mcp-runtime/core/SpawnFailed")("SpawnFailed", {
+  ...common,
+  reason: Schema.Literal("NotFound", "NotExecutable", "BadDirectory", "InvalidArgument", "TooLarge", "Other"),
+  command: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${where(this)}: could not start "${this.command}": ${this.detail}`
+  }
+}
+
+/**
+ * No connection was made, so nothing was sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ConnectFailed extends Schema.TaggedError<ConnectFailed>("@mcp-runtime/core/ConnectFailed")(
+  "ConnectFailed",
+  {
+    ...common,
+    reason: Schema.Literal("Refused", "NameNotFound", "Unreachable", "Timeout", "Tls", "BadUrl", "Proxy", "Other"),
+    url: Schema.String,
+    code: optional(Schema.String),
+    detail: Schema.String
+  }
+) {
+  override get message() {
+    return `${where(this)}: could not connect to ${this.url}: ${this.detail}`
+  }
+}
+
+/**
+ * The conversation could not be opened: the peer was reached, but the handshake did not complete.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class HandshakeFailed extends Schema.TaggedError<HandshakeFailed>("@mcp-runtime/core/HandshakeFailed")(
+  "HandshakeFailed",
+  {
+    ...common,
+    detail: Schema.String,
+    exit: optional(ProcessExit),
+    stderrTail: optional(Schema.String),
+    code: optional(Schema.Number),
+    data: optional(Schema.Unknown)
+  }
+) {
+  override get message() {
+    return `${where(this)}: the handshake failed: ${this.detail}${
+      this.exit === undefined ? "" : ` (the process ${describeExit(this.exit)})`
+    }${describeStderr(this.stderrTail)}`
+  }
+}
+
+/**
+ * The server speaks no protocol version that we do.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class VersionMismatch extends Schema.TaggedError<VersionMismatch>("@mcp-runtime/core/VersionMismatch")(
+  "VersionMismatch",
+  {
+    ...common,
+    requested: Schema.String,
+    offered: Schema.Array(Schema.String),
+    supported: Schema.Array(Schema.String)
+  }
+) {
+  override get message() {
+    return `${where(this)}: no common protocol version: asked for ${this.requested}, the server offers ${
+      this.offered.length === 0 ? "none" : this.offered.join(", ")
+    }; this client supports ${this.supported.join(", ")}`
+  }
+}
+
+/**
+ * The conversation is over: the process ended, a pipe or stream broke, or it was closed by us. `executed: "no"` means
+ * that the request was not sent at all.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ConnectionClosed extends Schema.TaggedError<ConnectionClosed>("@mcp-runtime/core/ConnectionClosed")(
+  "ConnectionClosed",
+  {
+    ...common,
+    reason: Schema.Literal("Exited", "OutputClosed", "InputClosed", "Overflow", "StreamLost", "Reset", "Closing"),
+    detail: Schema.String,
+    exit: optional(ProcessExit),
+    stderrTail: optional(Schema.String)
+  }
+) {
+  override get message() {
+    return `${where(this)}: the connection is closed: ${this.detail}${
+      this.exit === undefined ? "" : ` (the process ${describeExit(this.exit)})`
+    }${describeStderr(this.stderrTail)}`
+  }
+}
+
+/**
+ * A deadline passed. `idle` is renewed by progress, `total` is not, `handshake` covers the whole of `open`.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class RequestTimeout extends Schema.TaggedError<RequestTimeout>("@mcp-runtime/core/RequestTimeout")(
+  "RequestTimeout",
+  {
+    ...common,
+    kind: Schema.Literal("idle", "total", "handshake", "send"),
+    millis: Schema.Number,
+    stderrTail: optional(Schema.String)
+  }
+) {
+  override get message() {
+    return `${where(this)}: no answer within ${this.millis} ms (${this.kind} time-out)${
+      describeStderr(this.stderrTail)
+    }`
+  }
+}
+
+/**
+ * The session id we sent is not known to the server any more. The request was not executed.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class SessionExpired extends Schema.TaggedError<SessionExpired>("@mcp-runtime/core/SessionExpired")(
+  "SessionExpired",
+  {
+    ...common,
+    status: Schema.Number
+  }
+) {
+  override get message() {
+    return `${where(this)}: the server has forgotten this session (HTTP ${this.status})`
+  }
+}
+
+/**
+ * HTTP 401: credentials are missing or were rejected. The request was not executed.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class Unauthorized extends Schema.TaggedError<Unauthorized>("@mcp-runtime/core/Unauthorized")("Unauthorized", {
+  ...common,
+  challenge: optional(Schema.String)
+}) {
+  override get message() {
+    return `${where(this)}: the server asks for credentials (HTTP 401)${
+      this.challenge === undefined ? "" : `; challenge: ${this.challenge}`
+    }`
+  }
+}
+
+/**
+ * HTTP 403: the credentials do not allow this. The request was not executed.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class Forbidden extends Schema.TaggedError<Forbidden>("@mcp-runtime/core/Forbidden")("Forbidden", {
+  ...common,
+  challenge: optional(Schema.String),
+  scope: optional(Schema.String),
+  body: Schema.String
+}) {
+  override get message() {
+    return `${where(this)}: the server forbids this (HTTP 403)${
+      this.scope === undefined ? "" : `; it asks for the scope "${this.scope}"`
+    }${this.body === "" ? "" : `: ${this.body}`}`
+  }
+}
+
+/**
+ * Any other HTTP status that is not a success. `body` is a bounded excerpt; `code` and `data` are those of a JSON-RPC
+ * error in the body.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class HttpError extends Schema.TaggedError<HttpError>("@mcp-runtime/core/HttpError")("HttpError", {
+  ...common,
+  status: Schema.Number,
+  retryAfterMillis: optional(Schema.Number),
+  location: optional(Schema.String),
+  body: Schema.String,
+  code: optional(Schema.Number),
+  data: optional(Schema.Unknown)
+}) {
+  override get message() {
+    return `${where(this)}: HTTP ${this.status}${
+      this.location === undefined ? "" : `: the redirect to ${this.location} was not followed`
+    }${this.retryAfterMillis === undefined ? "" : ` (retry after ${this.retryAfterMillis} ms)`}${
+      this.body === "" ? "" : `: ${this.body}`
+    }`
+  }
+}
+
+/**
+ * The request was delivered, but its response will never come.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ResponseLost extends Schema.TaggedError<ResponseLost>("@mcp-runtime/core/ResponseLost")("ResponseLost", {
+  ...common,
+  reason: Schema.Literal("Accepted", "Ended", "Broken", "Unanswered", "ResumeFailed"),
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${where(this)}: the response was lost: ${this.detail}`
+  }
+}
+
+/**
+ * The peer does not speak the protocol: not JSON, not JSON-RPC, a wrong content type, a repeated cursor.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ProtocolViolation extends Schema.TaggedError<ProtocolViolation>("@mcp-runtime/core/ProtocolViolation")(
+  "ProtocolViolation",
+  {
+    ...common,
+    detail: Schema.String
+  }
+) {
+  override get message() {
+    return `${where(this)}: the server breaks the protocol: ${this.detail}`
+  }
+}
+
+/**
+ * The server answered, but its result does not have the shape that the protocol asks for. It was executed.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class InvalidResult extends Schema.TaggedError<InvalidResult>("@mcp-runtime/core/InvalidResult")(
+  "InvalidResult",
+  {
+    ...common,
+    detail: Schema.String,
+    result: Schema.Unknown
+  }
+) {
+  override get message() {
+    return `${where(this)}: the result is malformed: ${this.detail}`
+  }
+}
+
+/**
+ * The server answered with a JSON-RPC error. Code, message and data are the server's.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class RemoteError extends Schema.TaggedError<RemoteError>("@mcp-runtime/core/RemoteError")("RemoteError", {
+  ...common,
+  code: Schema.Number,
+  reason: Schema.String,
+  data: optional(Schema.Unknown)
+}) {
+  override get message() {
+    return `${where(this)}: the server answered with error ${this.code}: ${this.reason}`
+  }
+}
+
+/**
+ * The server wants the user to visit URLs before it does this. The request was not executed.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ElicitationRequired
+  extends Schema.TaggedError<ElicitationRequired>("@mcp-runtime/core/ElicitationRequired")("ElicitationRequired", {
+    ...common,
+    reason: Schema.String,
+    elicitations: Schema.Array(
+      Schema.Struct({ elicitationId: Schema.String, url: Schema.String, message: Schema.String })
+    )
+  })
+{
+  override get message() {
+    return `${where(this)}: the user must first visit ${
+      this.elicitations.length === 1 ? "a page" : `${this.elicitations.length} pages`
+    }: ${this.reason}`
+  }
+}
+
+/**
+ * The server did not announce the capability that this operation needs. Nothing was sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class CapabilityMissing extends Schema.TaggedError<CapabilityMissing>("@mcp-runtime/core/CapabilityMissing")(
+  "CapabilityMissing",
+  {
+    ...common,
+    capability: Schema.String
+  }
+) {
+  override get message() {
+    return `${where(this)}: the server does not announce the capability "${this.capability}"`
+  }
+}
+
+/**
+ * A bound was reached. Each has an option that raises it.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class LimitExceeded extends Schema.TaggedError<LimitExceeded>("@mcp-runtime/core/LimitExceeded")(
+  "LimitExceeded",
+  {
+    ...common,
+    limit: Schema.String,
+    max: Schema.Number
+  }
+) {
+  override get message() {
+    return `${where(this)}: the limit "${this.limit}" of ${this.max} was exceeded`
+  }
+}
+
+/**
+ * A task of the server ended without a result.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class TaskFailed extends Schema.TaggedError<TaskFailed>("@mcp-runtime/core/TaskFailed")("TaskFailed", {
+  ...common,
+  taskId: Schema.String,
+  status: Schema.Literal("failed", "cancelled", "expired"),
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${where(this)}: task ${this.taskId} ${
+      this.status === "expired" ? "has expired" : this.status === "failed" ? "failed" : "was cancelled"
+    }${this.detail === "" ? "" : `: ${this.detail}`}`
+  }
+}
+
+/**
+ * Everything that can go wrong.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type McpError =
+  | ConfigInvalid
+  | SpawnFailed
+  | ConnectFailed
+  | HandshakeFailed
+  | VersionMismatch
+  | ConnectionClosed
+  | RequestTimeout
+  | SessionExpired
+  | Unauthorized
+  | Forbidden
+  | HttpError
+  | ResponseLost
+  | ProtocolViolation
+  | InvalidResult
+  | RemoteError
+  | ElicitationRequired
+  | CapabilityMissing
+  | LimitExceeded
+  | TaskFailed
+
+/**
+ * The schema of the family, to carry an error across a process boundary.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const McpError = Schema.Union(
+  ConfigInvalid,
+  SpawnFailed,
+  ConnectFailed,
+  HandshakeFailed,
+  VersionMismatch,
+  ConnectionClosed,
+  RequestTimeout,
+  SessionExpired,
+  Unauthorized,
+  Forbidden,
+  HttpError,
+  ResponseLost,
+  ProtocolViolation,
+  InvalidResult,
+  RemoteError,
+  ElicitationRequired,
+  CapabilityMissing,
+  LimitExceeded,
+  TaskFailed
+)
+
+/**
+ * Whether a value is one of ours.
+ *
+ * @since 0.1.0
+ * @category guards
+ */
+export const isMcpError: (u: unknown) => u is McpError = Schema.is(McpError)
+
+/**
+ * Whether sending the request again can't run it twice.
+ *
+ * @since 0.1.0
+ * @category guards
+ */
+export const isReplayable = (error: McpError): boolean => error.executed === "no"
+
+const urlish = /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>]+/gi
+
+/**
+ * A URL that can be shown: without user, password, query and fragment, which may hold secrets.
+ *
+ * @since 0.1.0
+ * @category redaction
+ */
+export const displayUrl = (url: string): string => {
+  try {
+    const parsed = new URL(url)
+    return `${parsed.protocol}//${parsed.host}${parsed.pathname}`
+  } catch {
+    return "<not a URL>"
+  }
+}
+
+/**
+ * A text from outside that can be shown: bounded, without control characters, its URLs reduced by `displayUrl`.
+ *
+ * @since 0.1.0
+ * @category redaction
+ */
+export const displayText = (text: string, max: number): string => {
+  const bounded = text.length > max ? `${text.slice(0, max)}... (${text.length - max} more characters)` : text
+  return bounded
+    // eslint-disable-next-line no-control-regex
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]+/g, " ")
+    .replace(urlish, displayUrl)
+    .trim()
+}

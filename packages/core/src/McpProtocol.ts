@@ -1,0 +1,767 @@
+/**
+ * The names and types of the protocol that the rest uses, and how what a server sent is let in: frozen once at the door,
+ * decoded item by item, so that one bad tool never costs the list.
+ *
+ * Owns: types, constants, lenient decoding, freezing.
+ * May not touch: wires, requests, time. Nothing here does I/O or can fail other than by saying what was dropped.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * The protocol revision that `initialize` asks for.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const latestProtocolVersion = "2025-11-25"
+
+/**
+ * Every protocol revision that a session can speak, the newest first.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const supportedProtocolVersions: ReadonlyArray<string> = [
+  "2025-11-25",
+  "2025-06-18",
+  "2025-03-26",
+  "2024-11-05",
+  "2024-10-07"
+]
+
+/**
+ * @since 0.1.0
+ * @category JSON-RPC
+ */
+export type RequestId = string | number
+
+/**
+ * A JSON object as it stands on the wire. Frozen when it came from a server.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type JsonObject = { readonly [key: string]: unknown }
+
+/**
+ * @since 0.1.0
+ * @category JSON-RPC
+ */
+export interface JsonRpcRequest {
+  readonly jsonrpc: "2.0"
+  readonly id: RequestId
+  readonly method: string
+  readonly params?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category JSON-RPC
+ */
+export interface JsonRpcNotification {
+  readonly jsonrpc: "2.0"
+  readonly method: string
+  readonly params?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category JSON-RPC
+ */
+export interface JsonRpcResult {
+  readonly jsonrpc: "2.0"
+  readonly id: RequestId
+  readonly result: unknown
+}
+
+/**
+ * @since 0.1.0
+ * @category JSON-RPC
+ */
+export interface JsonRpcError {
+  readonly jsonrpc: "2.0"
+  readonly id: RequestId | null
+  readonly error: { readonly code: number; readonly message: string; readonly data?: unknown }
+}
+
+/**
+ * @since 0.1.0
+ * @category JSON-RPC
+ */
+export type JsonRpcMessage = JsonRpcRequest | JsonRpcNotification | JsonRpcResult | JsonRpcError
+
+/**
+ * The JSON-RPC and MCP error codes with a fixed meaning.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const ErrorCode = {
+  ParseError: -32700,
+  InvalidRequest: -32600,
+  MethodNotFound: -32601,
+  InvalidParams: -32602,
+  InternalError: -32603,
+  ResourceNotFound: -32002,
+  UrlElicitationRequired: -32042
+} as const
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export interface Implementation {
+  readonly name: string
+  readonly version: string
+  readonly title?: string | undefined
+  readonly websiteUrl?: string | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export interface Icon {
+  readonly src: string
+  readonly mimeType?: string | undefined
+  readonly sizes?: ReadonlyArray<string> | undefined
+  readonly theme?: "light" | "dark" | undefined
+}
+
+/**
+ * What a server announced in its handshake.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ServerCapabilities {
+  readonly experimental?: JsonObject | undefined
+  readonly logging?: JsonObject | undefined
+  readonly completions?: JsonObject | undefined
+  readonly prompts?: { readonly listChanged?: boolean | undefined } | undefined
+  readonly resources?:
+    | { readonly subscribe?: boolean | undefined; readonly listChanged?: boolean | undefined }
+    | undefined
+  readonly tools?: { readonly listChanged?: boolean | undefined } | undefined
+  readonly tasks?: {
+    readonly list?: JsonObject | undefined
+    readonly cancel?: JsonObject | undefined
+    readonly requests?: { readonly tools?: { readonly call?: JsonObject | undefined } | undefined } | undefined
+  } | undefined
+}
+
+/**
+ * What we announce in the handshake. Derived from the handlers an application gives; `experimental` and `extensions` are
+ * the application's own.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ClientCapabilities {
+  readonly experimental?: JsonObject | undefined
+  readonly extensions?: JsonObject | undefined
+  readonly sampling?: JsonObject | undefined
+  readonly elicitation?: {
+    readonly form?: JsonObject | undefined
+    readonly url?: JsonObject | undefined
+  } | undefined
+  readonly roots?: { readonly listChanged?: boolean | undefined } | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export interface ToolAnnotations {
+  readonly title?: string | undefined
+  readonly readOnlyHint?: boolean | undefined
+  readonly destructiveHint?: boolean | undefined
+  readonly idempotentHint?: boolean | undefined
+  readonly openWorldHint?: boolean | undefined
+}
+
+/**
+ * A tool as its server describes it. `inputSchema` and `outputSchema` are kept verbatim.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Tool {
+  readonly name: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly inputSchema: JsonObject
+  readonly outputSchema?: JsonObject | undefined
+  readonly annotations?: ToolAnnotations | undefined
+  readonly execution?: { readonly taskSupport?: "required" | "optional" | "forbidden" | undefined } | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export interface PromptArgument {
+  readonly name: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly required?: boolean | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export interface Prompt {
+  readonly name: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly arguments?: ReadonlyArray<PromptArgument> | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export interface Annotations {
+  readonly audience?: ReadonlyArray<Role> | undefined
+  readonly priority?: number | undefined
+  readonly lastModified?: string | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export interface Resource {
+  readonly uri: string
+  readonly name: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly mimeType?: string | undefined
+  readonly size?: number | undefined
+  readonly annotations?: Annotations | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export interface ResourceTemplate {
+  readonly uriTemplate: string
+  readonly name: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly mimeType?: string | undefined
+  readonly annotations?: Annotations | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type Role = "user" | "assistant"
+
+/**
+ * @since 0.1.0
+ * @category content
+ */
+export interface TextContent {
+  readonly type: "text"
+  readonly text: string
+  readonly annotations?: Annotations | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category content
+ */
+export interface ImageContent {
+  readonly type: "image"
+  readonly data: string
+  readonly mimeType: string
+  readonly annotations?: Annotations | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category content
+ */
+export interface AudioContent {
+  readonly type: "audio"
+  readonly data: string
+  readonly mimeType: string
+  readonly annotations?: Annotations | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category content
+ */
+export interface ResourceLink extends Resource {
+  readonly type: "resource_link"
+}
+
+/**
+ * @since 0.1.0
+ * @category content
+ */
+export interface EmbeddedResource {
+  readonly type: "resource"
+  readonly resource: ResourceContents
+  readonly annotations?: Annotations | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * A kind of content that this version does not know. Kept as it came.
+ *
+ * @since 0.1.0
+ * @category content
+ */
+export interface UnknownContent {
+  readonly type: string
+  readonly [key: string]: unknown
+}
+
+/**
+ * @since 0.1.0
+ * @category content
+ */
+export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
+
+/**
+ * The contents of a resource: `text` or base64 in `blob`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ResourceContents {
+  readonly uri: string
+  readonly mimeType?: string | undefined
+  readonly text?: string | undefined
+  readonly blob?: string | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * What a tool answered. `isError: true` is the tool's own failure, a value and not an error of ours.
+ *
+ * @since 0.1.0
+ * @category results
+ */
+export interface CallToolResult {
+  readonly content: ReadonlyArray<ContentBlock | UnknownContent>
+  readonly structuredContent?: JsonObject | undefined
+  readonly isError?: boolean | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category results
+ */
+export interface PromptMessage {
+  readonly role: Role
+  readonly content: ContentBlock
+}
+
+/**
+ * @since 0.1.0
+ * @category results
+ */
+export interface GetPromptResult {
+  readonly description?: string | undefined
+  readonly messages: ReadonlyArray<PromptMessage>
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category results
+ */
+export interface ReadResourceResult {
+  readonly contents: ReadonlyArray<ResourceContents>
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category results
+ */
+export interface CompleteResult {
+  readonly values: ReadonlyArray<string>
+  readonly total?: number | undefined
+  readonly hasMore?: boolean | undefined
+}
+
+/**
+ * One item of a list that was left out, and why.
+ *
+ * @since 0.1.0
+ * @category results
+ */
+export interface DroppedItem {
+  readonly index: number
+  readonly name?: string | undefined
+  readonly problem: string
+}
+
+/**
+ * A complete list: every page, without the items that could not be understood, which are in `dropped`.
+ *
+ * @since 0.1.0
+ * @category results
+ */
+export interface Listing<A> {
+  readonly items: ReadonlyArray<A>
+  readonly dropped: ReadonlyArray<DroppedItem>
+}
+
+/**
+ * What a server said in its handshake, and what was settled there.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ServerInfo {
+  readonly implementation: Implementation
+  readonly capabilities: ServerCapabilities
+  readonly instructions?: string | undefined
+  readonly protocolVersion: string
+}
+
+/**
+ * @since 0.1.0
+ * @category logging
+ */
+export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency"
+
+/**
+ * @since 0.1.0
+ * @category logging
+ */
+export interface LogMessage {
+  readonly level: LogLevel
+  readonly logger?: string | undefined
+  readonly data: unknown
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export interface Progress {
+  readonly progress: number
+  readonly total?: number | undefined
+  readonly message?: string | undefined
+}
+
+/**
+ * Something the server said unasked.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Notification {
+  readonly method: string
+  readonly params: JsonObject
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export interface Root {
+  readonly uri: string
+  readonly name?: string | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category tasks
+ */
+export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled"
+
+/**
+ * A long-running request on the server, of protocol revision 2025-11-25.
+ *
+ * @since 0.1.0
+ * @category tasks
+ */
+export interface Task {
+  readonly taskId: string
+  readonly status: TaskStatus
+  readonly statusMessage?: string | undefined
+  readonly createdAt?: string | undefined
+  readonly lastUpdatedAt?: string | undefined
+  readonly ttl?: number | null | undefined
+  readonly pollInterval?: number | undefined
+}
+
+/**
+ * What a server asks with `sampling/createMessage`.
+ *
+ * @since 0.1.0
+ * @category client features
+ */
+export interface SamplingRequest {
+  readonly messages: ReadonlyArray<JsonObject>
+  readonly maxTokens: number
+  readonly systemPrompt?: string | undefined
+  readonly temperature?: number | undefined
+  readonly stopSequences?: ReadonlyArray<string> | undefined
+  readonly modelPreferences?: JsonObject | undefined
+  readonly includeContext?: "none" | "thisServer" | "allServers" | undefined
+  readonly tools?: ReadonlyArray<Tool> | undefined
+  readonly toolChoice?: JsonObject | undefined
+  readonly metadata?: JsonObject | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category client features
+ */
+export interface SamplingResult {
+  readonly role: Role
+  readonly content: JsonObject | ReadonlyArray<JsonObject>
+  readonly model: string
+  readonly stopReason?: string | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * A server asks the user to fill in a form.
+ *
+ * @since 0.1.0
+ * @category client features
+ */
+export interface FormElicitation {
+  readonly mode: "form"
+  readonly message: string
+  readonly requestedSchema: JsonObject
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * A server asks the user to visit a page. Nothing of what happens there passes through the client.
+ *
+ * @since 0.1.0
+ * @category client features
+ */
+export interface UrlElicitation {
+  readonly mode: "url"
+  readonly message: string
+  readonly url: string
+  readonly elicitationId: string
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category client features
+ */
+export interface ElicitationResult {
+  readonly action: "accept" | "decline" | "cancel"
+  readonly content?: { readonly [key: string]: string | number | boolean | ReadonlyArray<string> } | undefined
+  readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * How deeply a message may be nested. JSON itself sets no bound, and code that walks a value must not run out of stack.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const maxDepth = 256
+
+/**
+ * Whether a value is a JSON object.
+ *
+ * @since 0.1.0
+ * @category guards
+ */
+export const isObject = (u: unknown): u is JsonObject => typeof u === "object" && u !== null && !Array.isArray(u)
+
+/**
+ * Freezes a JSON value in place and everything inside it. Answers `false`, leaving the value unusable, when it is nested
+ * more deeply than `maxDepth`.
+ *
+ * @since 0.1.0
+ * @category freezing
+ */
+export const freeze = (value: unknown): boolean => freezeWithin(value, maxDepth)
+
+const freezeWithin = (value: unknown, depth: number): boolean => {
+  if (typeof value !== "object" || value === null) return true
+  if (depth === 0) return false
+  Object.freeze(value)
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const item = value[i]
+      if (typeof item === "object" && item !== null && !freezeWithin(item, depth - 1)) return false
+    }
+    return true
+  }
+  for (const key in value) {
+    const item = (value as Record<string, unknown>)[key]
+    if (typeof item === "object" && item !== null && !freezeWithin(item, depth - 1)) return false
+  }
+  return true
+}
+
+/**
+ * The outcome of decoding one item: the item, or the reason why it is left out.
+ *
+ * @since 0.1.0
+ * @category decoding
+ */
+export type Decoded<A> = { readonly value: A } | { readonly problem: string; readonly name?: string | undefined }
+
+type FieldCheck = (u: unknown) => boolean
+
+const isString: FieldCheck = (u) => typeof u === "string"
+const isNumber: FieldCheck = (u) => typeof u === "number"
+const isOptionalArguments: FieldCheck = (u) =>
+  Array.isArray(u) && u.every((_) => isObject(_) && typeof _.name === "string" && _.name !== "")
+
+const optionalToolFields: ReadonlyArray<readonly [string, FieldCheck]> = [
+  ["title", isString],
+  ["description", isString],
+  ["outputSchema", isObject],
+  ["annotations", isObject],
+  ["execution", isObject],
+  ["icons", Array.isArray],
+  ["_meta", isObject]
+]
+
+const optionalPromptFields: ReadonlyArray<readonly [string, FieldCheck]> = [
+  ["title", isString],
+  ["description", isString],
+  ["arguments", isOptionalArguments],
+  ["icons", Array.isArray],
+  ["_meta", isObject]
+]
+
+const optionalResourceFields: ReadonlyArray<readonly [string, FieldCheck]> = [
+  ["title", isString],
+  ["description", isString],
+  ["mimeType", isString],
+  ["size", isNumber],
+  ["annotations", isObject],
+  ["icons", Array.isArray],
+  ["_meta", isObject]
+]
+
+const nameOf = (u: JsonObject): string | undefined =>
+  typeof u.name === "string" && u.name !== "" ? u.name.slice(0, 128) : undefined
+
+/** The item itself where every optional field is of the right kind, else a frozen copy without those that are not. */
+const withoutBadFields = (item: JsonObject, fields: ReadonlyArray<readonly [string, FieldCheck]>): JsonObject => {
+  let copy: Record<string, unknown> | undefined
+  for (const [field, check] of fields) {
+    const value = item[field]
+    if (value !== undefined && !check(value)) {
+      copy ??= { ...item }
+      delete copy[field]
+    }
+  }
+  return copy === undefined ? item : Object.freeze(copy)
+}
+
+const decodeItem = (
+  item: unknown,
+  required: ReadonlyArray<string>,
+  fields: ReadonlyArray<readonly [string, FieldCheck]>
+): Decoded<JsonObject> => {
+  if (!isObject(item)) return { problem: "is not an object" }
+  for (const field of required) {
+    const value = item[field]
+    if (typeof value !== "string" || value === "") {
+      return { problem: `"${field}" is not a non-empty string`, name: nameOf(item) }
+    }
+  }
+  return { value: withoutBadFields(item, fields) }
+}
+
+/**
+ * A tool from one item of `tools/list`. An optional field of the wrong kind is left out; a tool without a name or an
+ * input schema is not a tool.
+ *
+ * @since 0.1.0
+ * @category decoding
+ */
+export const decodeTool = (item: unknown): Decoded<Tool> => {
+  const decoded = decodeItem(item, ["name"], optionalToolFields)
+  if ("problem" in decoded) return decoded
+  if (!isObject(decoded.value.inputSchema)) {
+    return { problem: `"inputSchema" is not an object`, name: nameOf(decoded.value) }
+  }
+  return decoded as unknown as Decoded<Tool>
+}
+
+/**
+ * @since 0.1.0
+ * @category decoding
+ */
+export const decodePrompt = (item: unknown): Decoded<Prompt> =>
+  decodeItem(item, ["name"], optionalPromptFields) as unknown as Decoded<Prompt>
+
+/**
+ * @since 0.1.0
+ * @category decoding
+ */
+export const decodeResource = (item: unknown): Decoded<Resource> =>
+  decodeItem(item, ["uri", "name"], optionalResourceFields) as unknown as Decoded<Resource>
+
+/**
+ * @since 0.1.0
+ * @category decoding
+ */
+export const decodeResourceTemplate = (item: unknown): Decoded<ResourceTemplate> =>
+  decodeItem(item, ["uriTemplate", "name"], optionalResourceFields) as unknown as Decoded<ResourceTemplate>
+
+/**
+ * A task from a result or a notification, or why it is none.
+ *
+ * @since 0.1.0
+ * @category decoding
+ */
+export const decodeTask = (item: unknown): Decoded<Task> => {
+  if (!isObject(item)) return { problem: "the task is not an object" }
+  if (typeof item.taskId !== "string" || item.taskId === "") return { problem: `"taskId" is not a non-empty string` }
+  if (!taskStatuses.has(item.status)) return { problem: `"status" is not a known task status` }
+  return {
+    value: withoutBadFields(item, optionalTaskFields) as unknown as Task
+  }
+}
+
+const taskStatuses: ReadonlySet<unknown> = new Set<TaskStatus>([
+  "working",
+  "input_required",
+  "completed",
+  "failed",
+  "cancelled"
+])
+
+const optionalTaskFields: ReadonlyArray<readonly [string, FieldCheck]> = [
+  ["statusMessage", isString],
+  ["createdAt", isString],
+  ["lastUpdatedAt", isString],
+  ["ttl", (u) => u === null || typeof u === "number"],
+  ["pollInterval", isNumber]
+]

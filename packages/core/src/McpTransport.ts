@@ -1,0 +1,119 @@
+/**
+ * From a decoded configuration to bytes: a *channel* holds what outlives a session (HTTP agent, credentials), and opens
+ * one *message transport* per session.
+ *
+ * Owns: the contract between the protocol engine and the wires, and the service that picks the wire.
+ * May not touch: correlation, deadlines, the meaning of any message.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as McpConfig from "./McpConfig.js"
+import type * as McpError from "./McpError.js"
+import type * as McpProtocol from "./McpProtocol.js"
+
+/**
+ * What a transport tells the engine. Every function is total, synchronous and may be called from any callback; after the
+ * scope of the transport has closed nothing is listened to any more.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface TransportEvents {
+  /** One JSON value that arrived, in the order of arrival. The engine judges whether it is JSON-RPC. */
+  readonly message: (message: unknown) => void
+  /** The request with this id will never be answered. */
+  readonly requestFailed: (id: McpProtocol.RequestId, error: McpError.McpError) => void
+  /** Nothing can be sent or received any more. Only the first call counts. */
+  readonly closed: (error: McpError.McpError) => void
+  /** Something was skipped, which is worth counting and, now and then, a line in the log. */
+  readonly warning: (kind: WarningKind, detail: string) => void
+  /** The state of the standalone stream over which the server speaks unasked (Streamable HTTP only). */
+  readonly serverStream: (state: ServerStreamState) => void
+}
+
+/**
+ * What a transport or the engine skipped.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type WarningKind =
+  | "NotJson"
+  | "NotJsonRpc"
+  | "UnknownResponse"
+  | "UnknownProgress"
+  | "DroppedNotification"
+  | "SendFailed"
+  | "StreamFailed"
+  | "HandlerFailed"
+  | "DroppedItem"
+
+/**
+ * The standalone stream: `none` where the transport needs none or the server offers none, `open`, or `down` while it is
+ * being opened again: calls still work, but what the server says unasked is not heard.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type ServerStreamState = "none" | "open" | "down"
+
+/**
+ * One way to exchange JSON-RPC messages during one session. Opened in a scope, used once, closed with the scope.
+ *
+ * `send` and `release` are called on the hot path: they are synchronous, never throw and never block.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface MessageTransport {
+  /** Which wire this is; with `auto`, the one that was found to work. */
+  readonly kind: () => TransportKind
+  /** The session id the server gave to us, if the wire has such a thing. */
+  readonly sessionId: () => string | undefined
+  /**
+   * Hands over one message. A failed request is reported by `TransportEvents.requestFailed`. For any other message `sent`
+   * is called exactly once: without an error when the wire has accepted it.
+   */
+  readonly send: (message: McpProtocol.JsonRpcMessage, sent?: (error: McpError.McpError | undefined) => void) => void
+  /** Nobody waits for the answer to this request any more: give back what it still holds. */
+  readonly release: (id: McpProtocol.RequestId) => void
+  /** The protocol version is settled: called before `notifications/initialized` goes out. */
+  readonly negotiated: (protocolVersion: string) => void
+  /** After `notifications/initialized` was accepted: opens what the server needs to speak to us unasked. Bounded. */
+  readonly listen: Effect.Effect<void>
+  /** What the process wrote to stderr last, if there is a process. */
+  readonly stderrTail: () => string | undefined
+}
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type TransportKind = "stdio" | "http" | "sse" | "inMemory"
+
+/**
+ * What outlives a session: opened once per connection, it opens a transport for each session.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Channel {
+  readonly config: McpConfig.ServerConfig
+  /**
+   * Opens the wire. When it fails it has released everything it had opened.
+   */
+  readonly open: (events: TransportEvents) => Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope>
+}
+
+/**
+ * The service that opens channels.
+ *
+ * @since 0.1.0
+ * @category tags
+ */
+export class McpTransport extends Context.Tag("@mcp-runtime/core/McpTransport")<McpTransport, {
+  readonly channel: (config: McpConfig.ServerConfig) => Effect.Effect<Channel, McpError.McpError, Scope.Scope>
+}>() {}

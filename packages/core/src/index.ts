@@ -1,0 +1,16 @@
+/**
+ * @since 0.1.0
+ */
+export * as McpConfig from "./McpConfig.js"
+/**
+ * @since 0.1.0
+ */
+export * as McpError from "./McpError.js"
+/**
+ * @since 0.1.0
+ */
+export * as McpProtocol from "./McpProtocol.js"
+/**
+ * @since 0.1.0
+ */
+export * as McpTransport from "./McpTransport.js"
