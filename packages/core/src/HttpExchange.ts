@@ -7,9 +7,14 @@
  *
  * @since 0.1.0
  */
+import * as PlatformClient from "@effect/platform/HttpClient"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as Failure from "./internal/exchange/failure.js"
+import * as Fetch from "./internal/exchange/fetch.js"
+import * as Platform from "./internal/exchange/httpClient.js"
 import type * as McpConfig from "./McpConfig.js"
 import type * as McpError from "./McpError.js"
 
@@ -75,3 +80,60 @@ export interface HttpClient {
 export class HttpExchange extends Context.Tag("@mcp-runtime/core/HttpExchange")<HttpExchange, {
   readonly open: (config: McpConfig.AnyHttpConfig) => Effect.Effect<HttpClient, McpError.McpError, Scope.Scope>
 }>() {}
+
+/**
+ * What an error of the platform (of undici, `node:net`, `node:tls`, `fetch`) means for an exchange, by its codes alone;
+ * causes and the attempts of an `AggregateError` are looked into. For those who implement the service.
+ *
+ * `stage` says what the implementation knows by itself: `"unsent"` if no byte can have left, `"sent"` if bytes may have
+ * left, `"unknown"` if only the error can tell. Then the failure says `sent: false` only for errors that prove it.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const failureFromError: (error: unknown, stage: "unsent" | "sent" | "unknown") => HttpFailure = Failure.fromError
+
+/**
+ * Exchanges over a `fetch` function. A configuration with `tls` or `proxy` is refused, because `fetch` can't be told.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const fromFetch: (fetch: typeof globalThis.fetch) => Context.Tag.Service<HttpExchange> = Fetch.fromFetch
+
+/**
+ * Exchanges over the `fetch` of the platform, as it is when a request is sent. Works on every runtime; on Node,
+ * `UndiciExchange.layer` of `@mcp-runtime/node` is several times faster and has `tls`, `proxy` and `maxConnections`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerFetch: Layer.Layer<HttpExchange> = Layer.sync(
+  HttpExchange,
+  () => fromFetch((input, init) => globalThis.fetch(input, init))
+)
+
+/**
+ * Exchanges over the `HttpClient` of the application, one fiber each. A configuration with `tls` or `proxy` is refused,
+ * because the client is not ours to set up. A redirect is reported if the client does not follow it; over
+ * `FetchHttpClient` we ask for that.
+ *
+ * No span and no trace header is made per exchange, since spans come with the requests of the protocol. A client on which
+ * `HttpClient.withTracerDisabledWhen` or `HttpClient.withTracerPropagation` was set keeps what was set.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const fromHttpClient: (client: PlatformClient.HttpClient) => Context.Tag.Service<HttpExchange> =
+  Platform.fromHttpClient
+
+/**
+ * The same as `fromHttpClient` with the client of the context.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerHttpClient: Layer.Layer<HttpExchange, never, PlatformClient.HttpClient> = Layer.effect(
+  HttpExchange,
+  Effect.map(PlatformClient.HttpClient, fromHttpClient)
+)

@@ -71,6 +71,8 @@ export interface Timeouts {
   readonly total: Duration.Duration | null
   /** How long the end of a session may take over HTTP (its DELETE). */
   readonly close: Duration.Duration
+  /** How long a handler may take to answer a request of the server. A person may be behind it. */
+  readonly handler: Duration.Duration | null
 }
 
 /**
@@ -81,7 +83,8 @@ export const defaultTimeouts: Timeouts = {
   handshake: Duration.seconds(30),
   request: Duration.seconds(60),
   total: null,
-  close: Duration.seconds(2)
+  close: Duration.seconds(2),
+  handler: Duration.minutes(10)
 }
 
 const positiveInt = Schema.Number.pipe(
@@ -121,7 +124,8 @@ const TimeoutsInput = Schema.Struct({
   handshake: optionalDurationOrNull,
   request: optionalDurationOrNull,
   total: optionalDurationOrNull,
-  close: optionalDuration
+  close: optionalDuration,
+  handler: optionalDurationOrNull
 })
 
 const LimitsInput = Schema.Struct({

@@ -8,10 +8,14 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as HttpExchange from "./HttpExchange.js"
+import * as HttpChannel from "./internal/http/channel.js"
+import * as InMemory from "./internal/inMemory.js"
 import type * as McpConfig from "./McpConfig.js"
-import type * as McpError from "./McpError.js"
+import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
 
 /**
@@ -117,3 +121,65 @@ export interface Channel {
 export class McpTransport extends Context.Tag("@mcp-runtime/core/McpTransport")<McpTransport, {
   readonly channel: (config: McpConfig.ServerConfig) => Effect.Effect<Channel, McpError.McpError, Scope.Scope>
 }>() {}
+
+/**
+ * Opens the channel of a server process.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type StdioOpener = (
+  config: McpConfig.StdioConfig
+) => Effect.Effect<Channel, McpError.McpError, Scope.Scope>
+
+/**
+ * The service from its two platform-dependent parts.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (parts: {
+  readonly http: Context.Tag.Service<typeof HttpExchange.HttpExchange>
+  readonly stdio?: StdioOpener | undefined
+}): Context.Tag.Service<McpTransport> => ({
+  channel: (config) => {
+    switch (config.transport) {
+      case "stdio":
+        return parts.stdio === undefined ? Effect.fail(noProcesses(config)) : parts.stdio(config)
+      case "inMemory":
+        return Effect.succeed(InMemory.make(config))
+      default:
+        return Effect.map(parts.http.open(config), (client) => HttpChannel.make(config, client))
+    }
+  }
+})
+
+const noProcesses = (config: McpConfig.StdioConfig): McpError.McpError =>
+  new McpError.ConfigInvalid({
+    server: config.name,
+    operation: "open",
+    executed: "no",
+    problems: [{
+      field: "transport",
+      problem: `this platform starts no processes; provide NodeMcp.layer of @mcp-runtime/node for "stdio"`
+    }]
+  })
+
+/**
+ * Every transport but `stdio`, over the `HttpExchange` that is provided.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer: Layer.Layer<McpTransport, never, HttpExchange.HttpExchange> = Layer.effect(
+  McpTransport,
+  Effect.map(HttpExchange.HttpExchange, (http) => make({ http }))
+)
+
+/**
+ * Every transport but `stdio`, over the `fetch` of the platform.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerFetch: Layer.Layer<McpTransport> = Layer.provide(layer, Layer.suspend(() => HttpExchange.layerFetch))

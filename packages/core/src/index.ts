@@ -14,3 +14,15 @@ export * as McpProtocol from "./McpProtocol.js"
  * @since 0.1.0
  */
 export * as McpTransport from "./McpTransport.js"
+/**
+ * @since 0.1.0
+ */
+export * as ClientHandlers from "./ClientHandlers.js"
+/**
+ * @since 0.1.0
+ */
+export * as HttpExchange from "./HttpExchange.js"
+/**
+ * @since 0.1.0
+ */
+export * as McpSession from "./McpSession.js"

@@ -1,0 +1,400 @@
+/**
+ * One initialised conversation with one server, as a scoped resource.
+ *
+ * Owns: opening, the narrow port that everything later stands on (`request`, `notify`, `incoming`, `closed`, `info`), and
+ * the operations of the protocol over that port.
+ * May not touch: retries, reconnection, sharing. A session that is over stays over.
+ *
+ * ```text
+ * open:  wire -> initialize -> initialized -> listen -> log level      (one deadline)
+ * close: mute -> fail what is pending -> end handlers -> close the wire (DELETE, EOF, TERM, KILL; bounded)
+ * ```
+ *
+ * Whatever fails in `open`, everything it had opened is closed when it fails. Nothing a server does and no interruption
+ * can leave a process, a socket, a timer or a fiber behind.
+ *
+ * @since 0.1.0
+ */
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as ExecutionStrategy from "effect/ExecutionStrategy"
+import * as Exit from "effect/Exit"
+import * as Runtime from "effect/Runtime"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type * as Subscribable from "effect/Subscribable"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import * as ClientHandlers from "./ClientHandlers.js"
+import { Calls } from "./internal/engine/calls.js"
+import { Deadlines } from "./internal/engine/deadlines.js"
+import { type Decoder, Engine } from "./internal/engine/engine.js"
+import * as Handshake from "./internal/engine/handshake.js"
+import * as Inbox from "./internal/engine/inbox.js"
+import * as Progress from "./internal/engine/progress.js"
+import * as ServerRequests from "./internal/engine/serverRequests.js"
+import { Warnings } from "./internal/engine/warnings.js"
+import * as McpConfig from "./McpConfig.js"
+import * as McpError from "./McpError.js"
+import type * as McpProtocol from "./McpProtocol.js"
+import type * as McpTransport from "./McpTransport.js"
+
+/**
+ * How one request is sent. Everything is optional.
+ *
+ * @since 0.1.0
+ * @category options
+ */
+export interface RequestOptions {
+  /** How long to wait without an answer or progress. `null` waits for ever. Default: the session's. */
+  readonly timeout?: Duration.DurationInput | null | undefined
+  /** How long to wait at most, progress or not. `null` waits for ever. Default: the session's. */
+  readonly maxTotal?: Duration.DurationInput | null | undefined
+  /** Sent along as `_meta`. */
+  readonly meta?: McpProtocol.JsonObject | undefined
+  /** Sees every progress notification of this call, in order, before the call returns. */
+  readonly onProgress?: ((progress: McpProtocol.Progress) => Effect.Effect<void, unknown>) | undefined
+}
+
+/**
+ * How a session is opened. What is left out comes from the server's configuration, then from the defaults.
+ *
+ * @since 0.1.0
+ * @category options
+ */
+export interface SessionOptions {
+  /** The name and version we give to the server. */
+  readonly clientInfo?: McpProtocol.Implementation | undefined
+  /** Announced beside what the handlers amount to. */
+  readonly capabilities?: McpProtocol.ClientCapabilities | undefined
+  readonly handlers?: ClientHandlers.Handlers | undefined
+  readonly logLevel?: McpProtocol.LogLevel | undefined
+  /** The number of this session among those of one connection. */
+  readonly generation?: number | undefined
+}
+
+/**
+ * What was counted during a session.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface SessionStats {
+  readonly sent: number
+  readonly received: number
+  readonly inFlight: number
+  readonly warnings: { readonly [kind in McpTransport.WarningKind]?: number }
+}
+
+/**
+ * What was settled when the session was opened.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface SessionInfo extends McpProtocol.ServerInfo {
+  readonly transport: McpTransport.TransportKind
+  readonly sessionId: string | undefined
+}
+
+/**
+ * The port. Operations such as `callTool` are functions over it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface McpSession {
+  /** The configured name of the server. */
+  readonly server: string
+  readonly generation: number
+  readonly info: SessionInfo
+  readonly limits: McpConfig.Limits
+  /** Sends a request and gives its raw result, frozen. */
+  readonly request: (
+    method: string,
+    params?: McpProtocol.JsonObject,
+    options?: RequestOptions
+  ) => Effect.Effect<unknown, McpError.McpError>
+  /** The same with a function that checks the result on its arrival; it must be synchronous and total. */
+  readonly requestWith: <A>(
+    method: string,
+    params: McpProtocol.JsonObject | undefined,
+    decode: (result: unknown) => { readonly value: A } | { readonly problem: string },
+    options?: RequestOptions
+  ) => Effect.Effect<A, McpError.McpError>
+  /** Sends a notification; succeeds when the wire has accepted it. */
+  readonly notify: (method: string, params?: McpProtocol.JsonObject) => Effect.Effect<void, McpError.McpError>
+  /**
+   * What the server says unasked, in order, each before the answer that follows it on the wire. Bounded: a reader that is
+   * too slow loses the oldest. For one reader; ends with the session.
+   */
+  readonly incoming: Stream.Stream<McpProtocol.Notification>
+  /** Completes with the reason when the session is over. */
+  readonly closed: Deferred.Deferred<McpError.McpError>
+  /** The state of the stream over which the server speaks unasked, and its changes. */
+  readonly serverStream: Subscribable.Subscribable<McpTransport.ServerStreamState>
+  readonly stats: Effect.Effect<SessionStats>
+}
+
+const defaultClientInfo: McpProtocol.Implementation = { name: "mcp-runtime", version: "0.1.0" }
+
+/**
+ * Opens a session: starts the server or connects to it, and completes the handshake. The session lives as long as the
+ * scope.
+ *
+ * @example
+ * ```ts
+ * import { McpConfig, McpSession, McpTransport } from "@mcp-runtime/core"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const transport = yield* McpTransport.McpTransport
+ *   const config = yield* McpConfig.decode({ name: "docs", transport: "http", url: "http://127.0.0.1:8080/mcp" })
+ *   const channel = yield* transport.channel(config)
+ *   const session = yield* McpSession.open(channel)
+ *   const { items } = yield* McpSession.listTools(session)
+ *   return items.map((tool) => tool.name)
+ * }).pipe(Effect.scoped)
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const open = (
+  channel: McpTransport.Channel,
+  options: SessionOptions = {}
+): Effect.Effect<McpSession, McpError.McpError, Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
+      const stage: Stage = { transport: undefined }
+      const opening = withinDeadline(channel.config, stage, openIn(channel, options, scope, stage))
+      const exit = yield* Effect.exit(restore(opening))
+      if (Exit.isFailure(exit)) yield* Scope.close(scope, exit)
+      return yield* exit
+    })
+  )
+
+/** How far the opening has come: what a deadline can say about it. */
+interface Stage {
+  transport: McpTransport.MessageTransport | undefined
+}
+
+const withinDeadline = <A>(
+  config: McpConfig.ServerConfig,
+  stage: Stage,
+  effect: Effect.Effect<A, McpError.McpError>
+): Effect.Effect<A, McpError.McpError> => {
+  const { handshake } = McpConfig.timeoutsOf(config)
+  return handshake === null ? effect : Effect.timeoutFail(Effect.interruptible(effect), {
+    duration: handshake,
+    onTimeout: () =>
+      new McpError.RequestTimeout({
+        server: config.name,
+        operation: "open",
+        executed: "no",
+        kind: "handshake",
+        millis: Duration.toMillis(handshake),
+        stderrTail: stage.transport?.stderrTail()
+      })
+  })
+}
+
+const openIn = (
+  channel: McpTransport.Channel,
+  options: SessionOptions,
+  scope: Scope.CloseableScope,
+  stage: Stage
+): Effect.Effect<McpSession, McpError.McpError> =>
+  Effect.gen(function*() {
+    const { config } = channel
+    const limits = McpConfig.limitsOf(config)
+    const timeouts = McpConfig.timeoutsOf(config)
+    const handlers = options.handlers ?? (yield* ClientHandlers.ClientHandlers)
+    const runtime = yield* Effect.runtime<never>()
+    const warnings = new Warnings(config.name, runtime)
+    const closed = yield* Deferred.make<McpError.McpError>()
+    const serverStream = yield* SubscriptionRef.make<McpTransport.ServerStreamState>("none")
+    // The scope of the wire is made first, so that it is closed last.
+    const wire = yield* Scope.fork(scope, ExecutionStrategy.sequential)
+
+    const inbox = yield* Inbox.make({
+      server: config.name,
+      handlers,
+      capacity: limits.notifications,
+      deadline: timeouts.handler,
+      warning: warnings.add
+    })
+    const serverRequests = yield* ServerRequests.make({
+      server: config.name,
+      handlers,
+      limit: limits.serverRequests,
+      deadline: timeouts.handler,
+      answer: (message) => engine.postUnawaited(message),
+      failed: (detail) => warnings.add("HandlerFailed", detail)
+    })
+    const ended = (error: McpError.McpError) => {
+      inbox.end()
+      Deferred.unsafeDone(closed, Effect.succeed(error))
+    }
+    const deadlines: Deadlines = new Deadlines(yield* Effect.clock, (now) => engine.expire(now))
+    const engine: Engine = new Engine(config.name, limits, deadlines, {
+      notification: inbox.offer,
+      request: serverRequests.start,
+      cancelled: serverRequests.cancel,
+      closed: ended,
+      warning: warnings.add
+    })
+    yield* Effect.forkScoped(Effect.interruptible(deadlines.run))
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        engine.close(closing(config.name))
+        ended(engine.reason ?? closing(config.name))
+      })
+    )
+
+    const transport = yield* channel.open({
+      message: engine.receive,
+      requestFailed: engine.requestFailed,
+      closed: engine.connectionClosed,
+      warning: warnings.add,
+      serverStream: (state) => {
+        Runtime.runFork(runtime)(SubscriptionRef.set(serverStream, state))
+      }
+    }).pipe(Scope.extend(wire))
+    engine.attach(transport)
+    stage.transport = transport
+    const server = yield* Handshake.handshake(engine, transport, {
+      server: config.name,
+      clientInfo: options.clientInfo ?? defaultClientInfo,
+      capabilities: { ...options.capabilities, ...ClientHandlers.capabilities(handlers) }
+    })
+
+    const session = make({
+      server: config.name,
+      generation: options.generation ?? 0,
+      info: { ...server, transport: transport.kind(), sessionId: transport.sessionId() },
+      limits,
+      calls: new Calls(config.name, timeouts),
+      engine,
+      warnings,
+      inbox,
+      closed,
+      serverStream
+    })
+    if (handlers.roots?.changes !== undefined) {
+      yield* handlers.roots.changes.pipe(
+        Stream.runForEach(() => Effect.ignore(session.notify("notifications/roots/list_changed"))),
+        Effect.catchAllCause(() => Effect.sync(() => warnings.add("HandlerFailed", "the stream of roots has failed"))),
+        Effect.interruptible,
+        Effect.forkScoped
+      )
+    }
+    yield* chooseLogLevel(session, options.logLevel ?? config.logLevel, warnings)
+    return session
+  }).pipe(Scope.extend(scope))
+
+const closing = (server: string): McpError.McpError =>
+  new McpError.ConnectionClosed({
+    server,
+    operation: "close",
+    executed: "no",
+    reason: "Closing",
+    detail: "the session was closed by this application"
+  })
+
+/** A server that can't log, or refuses the level, is still a server. */
+const chooseLogLevel = (
+  session: McpSession,
+  level: McpProtocol.LogLevel | undefined,
+  warnings: Warnings
+): Effect.Effect<void> =>
+  level === undefined || session.info.capabilities.logging === undefined
+    ? Effect.void
+    : session.request("logging/setLevel", { level }).pipe(
+      Effect.catchAll((error) => Effect.sync(() => warnings.add("SendFailed", error.message)))
+    )
+
+interface Parts {
+  readonly server: string
+  readonly generation: number
+  readonly info: SessionInfo
+  readonly limits: McpConfig.Limits
+  readonly calls: Calls
+  readonly engine: Engine
+  readonly warnings: Warnings
+  readonly inbox: Inbox.Inbox
+  readonly closed: Deferred.Deferred<McpError.McpError>
+  readonly serverStream: SubscriptionRef.SubscriptionRef<McpTransport.ServerStreamState>
+}
+
+const make = (parts: Parts): McpSession => {
+  const { calls, engine, inbox, warnings } = parts
+  const requestWith: McpSession["requestWith"] = (method, params, decode, options) => {
+    const progress = method === "tools/call"
+    if (options === undefined) return engine.request(method, params, decode, calls.default(progress))
+    const withMeta = options.meta === undefined ? params : { ...params, _meta: options.meta }
+    const { onProgress } = options
+    const send = (sink: ((progress: McpProtocol.Progress) => void) | undefined) =>
+      Either.match(calls.make(method, options, progress, sink), {
+        onLeft: Effect.fail,
+        onRight: (call) => engine.request(method, withMeta, decode, call)
+      })
+    return onProgress === undefined
+      ? send(undefined)
+      : Progress.delivering(
+        onProgress,
+        () => warnings.add("HandlerFailed", `the progress handler for ${method} failed`),
+        send
+      )
+  }
+  return {
+    server: parts.server,
+    generation: parts.generation,
+    info: Object.freeze(parts.info),
+    limits: parts.limits,
+    request: (method, params, options) => requestWith(method, params, anyResult, options),
+    requestWith,
+    notify: (method, params) =>
+      engine.post({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) }, method),
+    incoming: inbox.stream,
+    closed: parts.closed,
+    serverStream: parts.serverStream,
+    stats: Effect.sync(() => ({
+      sent: engine.sent,
+      received: engine.received,
+      inFlight: engine.inFlight,
+      warnings: warnings.snapshot
+    }))
+  }
+}
+
+const anyResult: Decoder<unknown> = (value) => ({ value })
+
+export {
+  callTool,
+  complete,
+  getPrompt,
+  listPrompts,
+  listResources,
+  listResourceTemplates,
+  listTools,
+  ping,
+  readResource,
+  sendRootsChanged,
+  setLogLevel,
+  subscribe,
+  unsubscribe
+} from "./internal/operations/operations.js"
+
+export {
+  callToolAsTask,
+  cancelTask,
+  getTask,
+  getTaskResult,
+  listTasks,
+  type RunningTask,
+  startTask,
+  type TaskOptions
+} from "./internal/operations/tasks.js"

@@ -1,0 +1,67 @@
+/**
+ * What a caller may say about one request, in the engine's terms: milliseconds, checked before anything is sent.
+ */
+import * as Duration from "effect/Duration"
+import * as Either from "effect/Either"
+import type * as McpConfig from "../../McpConfig.js"
+import * as McpError from "../../McpError.js"
+import type { Call } from "./engine.js"
+
+interface Wishes {
+  readonly timeout?: Duration.DurationInput | null | undefined
+  readonly maxTotal?: Duration.DurationInput | null | undefined
+}
+
+/** The calls of one session: both defaults are made once, so that a call without options allocates nothing for them. */
+export class Calls {
+  private readonly plain: Call
+  private readonly withProgress: Call
+
+  constructor(
+    private readonly server: string,
+    timeouts: McpConfig.Timeouts
+  ) {
+    const idle = millisOf(timeouts.request)
+    const total = millisOf(timeouts.total)
+    this.plain = { idle, total, progress: false, onProgress: undefined }
+    this.withProgress = { idle, total, progress: true, onProgress: undefined }
+  }
+
+  default(progress: boolean): Call {
+    return progress ? this.withProgress : this.plain
+  }
+
+  make(
+    method: string,
+    wishes: Wishes,
+    progress: boolean,
+    onProgress: Call["onProgress"]
+  ): Either.Either<Call, McpError.ConfigInvalid> {
+    const idle = wishes.timeout === undefined ? this.plain.idle : parse(wishes.timeout)
+    const total = wishes.maxTotal === undefined ? this.plain.total : parse(wishes.maxTotal)
+    if (idle === undefined || total === undefined) {
+      const field = idle === undefined ? "timeout" : "maxTotal"
+      return Either.left(
+        new McpError.ConfigInvalid({
+          server: this.server,
+          operation: method,
+          executed: "no",
+          problems: [{ field, problem: "must be a positive duration, or null for none" }]
+        })
+      )
+    }
+    return Either.right({ idle, total, progress: progress || onProgress !== undefined, onProgress })
+  }
+}
+
+const millisOf = (duration: Duration.Duration | null): number =>
+  duration === null ? Number.POSITIVE_INFINITY : Duration.toMillis(duration)
+
+/** A time that could never come true is refused rather than taken for another. */
+const parse = (input: Duration.DurationInput | null): number | undefined => {
+  if (input === null) return Number.POSITIVE_INFINITY
+  const duration = Duration.decodeUnknown(input)
+  if (duration._tag === "None") return undefined
+  const millis = Duration.toMillis(duration.value)
+  return millis > 0 ? millis : undefined
+}

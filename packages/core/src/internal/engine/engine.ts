@@ -1,0 +1,360 @@
+/**
+ * The protocol engine: JSON-RPC over one message transport during one session.
+ *
+ * Owns: the correlation of requests and answers, deadlines, cancellation, progress, the order of notifications, and
+ * who gets what the server asks. Every pending request is settled exactly once, by whichever comes first: its answer, a
+ * failure of the wire, a deadline, the interruption of its caller, or the end of the session.
+ * May not touch: the wire itself (only `send` and `release`), the meaning of results (a decoder is handed in).
+ *
+ * Everything that arrives is handled synchronously, in the order of the wire. A request costs one map entry and one
+ * comparison with the session's timer; no fiber, no race, no schema.
+ */
+import * as Effect from "effect/Effect"
+import type * as McpConfig from "../../McpConfig.js"
+import * as McpError from "../../McpError.js"
+import * as McpProtocol from "../../McpProtocol.js"
+import type * as McpTransport from "../../McpTransport.js"
+import type { Deadlines } from "./deadlines.js"
+import * as Errors from "./errors.js"
+
+/** Turns a result into a value, or says what is wrong with it. Synchronous and total. */
+export type Decoder<A> = (result: unknown) => { readonly value: A } | { readonly problem: string }
+
+/** A request that waits for its answer. */
+interface Pending {
+  readonly id: number
+  readonly method: string
+  readonly decode: Decoder<unknown>
+  readonly resume: (effect: Effect.Effect<never, McpError.McpError> | Effect.Effect<unknown>) => void
+  readonly idle: number
+  readonly totalAt: number
+  readonly total: number
+  readonly onProgress: ((progress: McpProtocol.Progress) => void) | undefined
+  idleAt: number
+}
+
+/** How one request is sent. Times in milliseconds, `Infinity` for none. */
+export interface Call {
+  readonly idle: number
+  readonly total: number
+  /** Ask the server for progress, which renews the idle deadline. */
+  readonly progress: boolean
+  readonly onProgress: ((progress: McpProtocol.Progress) => void) | undefined
+}
+
+/** Where the engine hands on what is not an answer. All total and synchronous. */
+export interface EngineEvents {
+  readonly notification: (notification: McpProtocol.Notification) => void
+  readonly request: (id: McpProtocol.RequestId, method: string, params: McpProtocol.JsonObject) => void
+  readonly cancelled: (id: McpProtocol.RequestId) => void
+  readonly closed: (error: McpError.McpError) => void
+  readonly warning: (kind: McpTransport.WarningKind, detail: string) => void
+}
+
+const noParams: McpProtocol.JsonObject = Object.freeze({})
+
+export class Engine {
+  private readonly pending = new Map<McpProtocol.RequestId, Pending>()
+  private lastId = 0
+  private muted = false
+  private ended: McpError.McpError | undefined = undefined
+  private transport: McpTransport.MessageTransport | undefined = undefined
+
+  sent = 0
+  received = 0
+
+  constructor(
+    private readonly server: string,
+    private readonly limits: McpConfig.Limits,
+    private readonly deadlines: Deadlines,
+    private readonly events: EngineEvents
+  ) {}
+
+  /** From here on requests go out. */
+  attach(transport: McpTransport.MessageTransport): void {
+    this.transport = transport
+  }
+
+  /** How many requests wait for their answer. */
+  get inFlight(): number {
+    return this.pending.size
+  }
+
+  /** Why the session is over, if it is. */
+  get reason(): McpError.McpError | undefined {
+    return this.ended
+  }
+
+  request<A>(
+    method: string,
+    params: McpProtocol.JsonObject | undefined,
+    decode: Decoder<A>,
+    call: Call
+  ): Effect.Effect<A, McpError.McpError> {
+    return Effect.async<A, McpError.McpError>((resume) => {
+      const refusal = this.refusal(method)
+      if (refusal !== undefined) {
+        resume(Effect.fail(refusal))
+        return
+      }
+      const pending = this.register(method, decode, resume as Pending["resume"], call)
+      this.sent++
+      this.transport!.send({
+        jsonrpc: "2.0",
+        id: pending.id,
+        method,
+        params: call.progress || pending.onProgress !== undefined ? withProgressToken(params, pending.id) : params
+      })
+      return Effect.sync(() => {
+        if (this.settle(pending)) this.abandon(pending, "interrupted")
+      })
+    })
+  }
+
+  /** Sends something that has no answer; succeeds when the wire has accepted it. */
+  post(message: McpProtocol.JsonRpcMessage, operation: string): Effect.Effect<void, McpError.McpError> {
+    return Effect.async<void, McpError.McpError>((resume) => {
+      if (this.ended !== undefined || this.transport === undefined) {
+        resume(Effect.fail(this.notConnected(operation)))
+        return
+      }
+      this.sent++
+      this.transport.send(message, (error) => {
+        resume(error === undefined ? Effect.void : Effect.fail(Errors.about(error, operation, error.executed)))
+      })
+    })
+  }
+
+  /** Sends something that nobody waits for; a failure is a warning. */
+  postUnawaited(message: McpProtocol.JsonRpcMessage): void {
+    if (this.ended !== undefined || this.transport === undefined) return
+    this.sent++
+    this.transport.send(message, (error) => {
+      if (error !== undefined && !this.muted) this.events.warning("SendFailed", error.message)
+    })
+  }
+
+  /** A value arrived. */
+  readonly receive = (message: unknown): void => {
+    if (this.muted) return
+    this.received++
+    if (!McpProtocol.isObject(message) || message.jsonrpc !== "2.0") {
+      this.events.warning("NotJsonRpc", "a message that is not JSON-RPC 2.0 was skipped")
+      return
+    }
+    const { id, method } = message
+    if (typeof method === "string") {
+      if (id === undefined) this.receiveNotification(method, message.params)
+      else if (typeof id === "string" || typeof id === "number") this.receiveRequest(id, method, message.params)
+      else this.events.warning("NotJsonRpc", "a request with an id that is neither text nor number was skipped")
+      return
+    }
+    if (message.result !== undefined || message.error !== undefined) this.receiveResponse(message)
+    else this.events.warning("NotJsonRpc", "a message that is neither request nor response was skipped")
+  }
+
+  /** The wire says that this request will not be answered. */
+  readonly requestFailed = (id: McpProtocol.RequestId, error: McpError.McpError): void => {
+    const pending = this.pending.get(id)
+    if (pending === undefined || !this.settle(pending)) return
+    pending.resume(Effect.fail(Errors.about(error, pending.method, error.executed)))
+  }
+
+  /** The wire is dead: whoever waits learns it now. */
+  readonly connectionClosed = (error: McpError.McpError): void => {
+    if (this.ended !== undefined) return
+    this.end(error)
+    this.events.closed(error)
+  }
+
+  /** The end from our side: nothing that arrives is heard any more, whoever waits is told. */
+  close(error: McpError.McpError): void {
+    this.muted = true
+    if (this.ended === undefined) this.end(error)
+  }
+
+  /** Ends what is due and says when the next one is. */
+  expire(now: number): number {
+    let next = Number.POSITIVE_INFINITY
+    for (const pending of this.pending.values()) {
+      const due = Math.min(pending.idleAt, pending.totalAt)
+      if (due > now) next = Math.min(next, due)
+      else if (this.settle(pending)) this.timeOut(pending, pending.totalAt <= now)
+    }
+    return next
+  }
+
+  private timeOut(pending: Pending, total: boolean): void {
+    const error = new McpError.RequestTimeout({
+      server: this.server,
+      operation: pending.method,
+      executed: "maybe",
+      kind: total ? "total" : "idle",
+      millis: total ? pending.total : pending.idle,
+      stderrTail: this.transport?.stderrTail()
+    })
+    pending.resume(Effect.fail(error))
+    this.abandon(pending, "timed out")
+  }
+
+  private refusal(method: string): McpError.McpError | undefined {
+    if (this.ended !== undefined || this.transport === undefined) return this.notConnected(method)
+    if (this.pending.size >= this.limits.inFlight) {
+      return new McpError.LimitExceeded({
+        server: this.server,
+        operation: method,
+        executed: "no",
+        limit: "inFlight",
+        max: this.limits.inFlight
+      })
+    }
+    return undefined
+  }
+
+  private notConnected(operation: string): McpError.McpError {
+    return this.ended === undefined
+      ? new McpError.ConnectionClosed({
+        server: this.server,
+        operation,
+        executed: "no",
+        reason: "Closing",
+        detail: "the session is not open"
+      })
+      : Errors.about(this.ended, operation, "no")
+  }
+
+  private register(
+    method: string,
+    decode: Decoder<unknown>,
+    resume: Pending["resume"],
+    call: Call
+  ): Pending {
+    const now = call.idle === Number.POSITIVE_INFINITY && call.total === Number.POSITIVE_INFINITY
+      ? 0
+      : this.deadlines.now()
+    const pending: Pending = {
+      id: ++this.lastId,
+      method,
+      decode,
+      resume,
+      idle: call.idle,
+      total: call.total,
+      idleAt: now + call.idle,
+      totalAt: now + call.total,
+      onProgress: call.onProgress
+    }
+    this.pending.set(pending.id, pending)
+    this.deadlines.add(Math.min(pending.idleAt, pending.totalAt))
+    return pending
+  }
+
+  /** Whether it was still waiting. The one place where a request stops being pending. */
+  private settle(pending: Pending): boolean {
+    return this.pending.delete(pending.id)
+  }
+
+  /**
+   * Nobody waits any more: the server is told once, and the wire gives back what it holds. The handshake is ended by
+   * closing, never by cancelling.
+   */
+  private abandon(pending: Pending, reason: string): void {
+    if (pending.method !== "initialize") {
+      this.postUnawaited({
+        jsonrpc: "2.0",
+        method: "notifications/cancelled",
+        params: { requestId: pending.id, reason: `The request was ${reason}` }
+      })
+    }
+    this.transport?.release(pending.id)
+  }
+
+  private end(error: McpError.McpError): void {
+    this.ended = error
+    const waiting = [...this.pending.values()]
+    this.pending.clear()
+    for (const pending of waiting) pending.resume(Effect.fail(Errors.about(error, pending.method, "maybe")))
+  }
+
+  private receiveResponse(message: McpProtocol.JsonObject): void {
+    const pending = this.find(message.id)
+    if (pending === undefined || !this.settle(pending)) {
+      this.events.warning("UnknownResponse", "an answer that nobody waits for was dropped")
+      return
+    }
+    if (!McpProtocol.freeze(message)) {
+      pending.resume(Effect.fail(this.invalid(pending, "it is nested too deeply", undefined)))
+    } else if (message.error !== undefined) {
+      pending.resume(Effect.fail(Errors.remote(this.server, pending.method, message.error)))
+    } else {
+      const decoded = pending.decode(message.result)
+      pending.resume(
+        "value" in decoded
+          ? Effect.succeed(decoded.value)
+          : Effect.fail(this.invalid(pending, decoded.problem, message.result))
+      )
+    }
+  }
+
+  private invalid(pending: Pending, detail: string, result: unknown): McpError.McpError {
+    return new McpError.InvalidResult({
+      server: this.server,
+      operation: pending.method,
+      executed: "yes",
+      detail,
+      result
+    })
+  }
+
+  /** Some servers answer a numeric id with its text. */
+  private find(id: unknown): Pending | undefined {
+    if (typeof id === "number") return this.pending.get(id)
+    return typeof id === "string" && /^\d{1,15}$/.test(id) ? this.pending.get(Number(id)) : undefined
+  }
+
+  private receiveRequest(id: McpProtocol.RequestId, method: string, params: unknown): void {
+    if (!McpProtocol.freeze(params)) {
+      this.events.warning("NotJsonRpc", "a request that is nested too deeply was refused")
+      this.postUnawaited({ jsonrpc: "2.0", id, error: { code: -32600, message: "Invalid request" } })
+    } else if (method === "ping") {
+      this.postUnawaited({ jsonrpc: "2.0", id, result: {} })
+    } else {
+      this.events.request(id, method, McpProtocol.isObject(params) ? params : noParams)
+    }
+  }
+
+  private receiveNotification(method: string, params: unknown): void {
+    if (!McpProtocol.freeze(params)) {
+      this.events.warning("NotJsonRpc", "a notification that is nested too deeply was dropped")
+      return
+    }
+    const object = McpProtocol.isObject(params) ? params : noParams
+    if (method === "notifications/progress") this.receiveProgress(object)
+    else if (method === "notifications/cancelled") this.receiveCancelled(object)
+    this.events.notification({ method, params: object })
+  }
+
+  private receiveProgress(params: McpProtocol.JsonObject): void {
+    const pending = this.find(params.progressToken)
+    if (pending === undefined || typeof params.progress !== "number") {
+      this.events.warning("UnknownProgress", "progress that belongs to no request was dropped")
+      return
+    }
+    pending.idleAt = this.deadlines.now() + pending.idle
+    pending.onProgress?.({
+      progress: params.progress,
+      ...(typeof params.total === "number" && { total: params.total }),
+      ...(typeof params.message === "string" && { message: params.message })
+    })
+  }
+
+  private receiveCancelled(params: McpProtocol.JsonObject): void {
+    const id = params.requestId
+    if (typeof id === "string" || typeof id === "number") this.events.cancelled(id)
+  }
+}
+
+/** A fresh object: what the caller gave is not changed. */
+const withProgressToken = (params: McpProtocol.JsonObject | undefined, token: number): McpProtocol.JsonObject => ({
+  ...params,
+  _meta: { ...(params?._meta as McpProtocol.JsonObject | undefined), progressToken: token }
+})

@@ -1,0 +1,104 @@
+/**
+ * How an error of the wire becomes the error of one request.
+ */
+import * as McpError from "../../McpError.js"
+import * as McpProtocol from "../../McpProtocol.js"
+
+type Constructor = new(fields: object) => McpError.McpError
+
+/** The same error about another operation: what a closed connection means to each request that was waiting. */
+export const about = (
+  error: McpError.McpError,
+  operation: string,
+  executed: McpError.Executed
+): McpError.McpError => {
+  const { _tag: _, ...fields } = error as unknown as Record<string, unknown>
+  return new (error.constructor as Constructor)({ ...fields, operation, executed })
+}
+
+const notExecutedCodes: ReadonlySet<number> = new Set([
+  McpProtocol.ErrorCode.MethodNotFound,
+  McpProtocol.ErrorCode.UrlElicitationRequired
+])
+
+/**
+ * A JSON-RPC error of the server. Only two codes promise that nothing was executed: servers use -32602 also for results
+ * that failed their own validation, after the tool ran.
+ */
+export const remote = (server: string, operation: string, error: unknown): McpError.McpError => {
+  const { code, data, message } = McpProtocol.isObject(error)
+    ? error
+    : { code: undefined, data: undefined, message: undefined }
+  const numeric = typeof code === "number" ? code : McpProtocol.ErrorCode.InternalError
+  const reason = typeof message === "string" ? McpError.displayText(message, 4096) : "(no message)"
+  const executed = notExecutedCodes.has(numeric) ? "no" : "maybe"
+  if (numeric === McpProtocol.ErrorCode.UrlElicitationRequired) {
+    const elicitations = urlElicitations(data)
+    if (elicitations.length > 0) {
+      return new McpError.ElicitationRequired({ server, operation, executed, reason, elicitations })
+    }
+  }
+  return new McpError.RemoteError({ server, operation, executed, code: numeric, reason, data })
+}
+
+const urlElicitations = (data: unknown): Array<{ elicitationId: string; url: string; message: string }> => {
+  const list = McpProtocol.isObject(data) && Array.isArray(data.elicitations) ? data.elicitations : []
+  return list.filter((_) => McpProtocol.isObject(_) && typeof _.elicitationId === "string" && typeof _.url === "string")
+    .map((_) => ({
+      elicitationId: _.elicitationId,
+      url: _.url,
+      message: typeof _.message === "string" ? _.message : ""
+    }))
+}
+
+/** What a failed `initialize` means. */
+export const handshake = (error: McpError.McpError, requested: string): McpError.McpError => {
+  switch (error._tag) {
+    case "RemoteError": {
+      const offered = supportedVersions(error.data)
+      if (offered !== undefined) {
+        return new McpError.VersionMismatch({
+          server: error.server,
+          operation: error.operation,
+          executed: "no",
+          requested,
+          offered,
+          supported: McpProtocol.supportedProtocolVersions
+        })
+      }
+      if (error.code === McpProtocol.ErrorCode.MethodNotFound) {
+        return new McpError.ProtocolViolation({
+          server: error.server,
+          operation: error.operation,
+          executed: "no",
+          detail:
+            `it does not know "initialize"; the program answers, but it is not an MCP server of a supported revision`
+        })
+      }
+      return new McpError.HandshakeFailed({
+        server: error.server,
+        operation: error.operation,
+        executed: "no",
+        detail: `the server refused "initialize" with error ${error.code}: ${error.reason}`,
+        code: error.code,
+        data: error.data
+      })
+    }
+    case "ConnectionClosed":
+      return error.reason === "Closing" ? error : new McpError.HandshakeFailed({
+        server: error.server,
+        operation: error.operation,
+        executed: "no",
+        detail: error.detail,
+        exit: error.exit,
+        stderrTail: error.stderrTail
+      })
+    default:
+      return error
+  }
+}
+
+const supportedVersions = (data: unknown): ReadonlyArray<string> | undefined =>
+  McpProtocol.isObject(data) && Array.isArray(data.supported)
+    ? data.supported.filter((_): _ is string => typeof _ === "string").slice(0, 16)
+    : undefined

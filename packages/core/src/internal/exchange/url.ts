@@ -1,0 +1,55 @@
+/**
+ * A URL as an exchange needs it.
+ *
+ * Owns: which URLs can be used, and how a user name and password in one become a header.
+ * May not touch: sockets.
+ */
+
+/** @internal */
+export interface Target {
+  /** Without user name and password. */
+  readonly url: URL
+  /** The `authorization` that the URL itself asks for. */
+  readonly authorization: string | undefined
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const basic = (user: string, password: string): string => {
+  let latin1 = ""
+  for (const byte of new TextEncoder().encode(`${decoded(user)}:${decoded(password)}`)) {
+    latin1 += String.fromCharCode(byte)
+  }
+  return `Basic ${btoa(latin1)}`
+}
+
+/** @internal */
+export const parse = (text: string): Target | undefined => {
+  let url: URL
+  try {
+    url = new URL(text)
+  } catch {
+    return undefined
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") return undefined
+  if (url.username === "" && url.password === "") return { url, authorization: undefined }
+  const authorization = basic(url.username, url.password)
+  url.username = ""
+  url.password = ""
+  return { url, authorization }
+}
+
+/** @internal */
+export const headersFor = (
+  target: Target,
+  headers: { readonly [name: string]: string }
+): { readonly [name: string]: string } =>
+  target.authorization === undefined || headers["authorization"] !== undefined
+    ? headers
+    : { ...headers, authorization: target.authorization }

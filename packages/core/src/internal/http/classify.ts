@@ -1,0 +1,183 @@
+/**
+ * What a refusal or a failure of HTTP means.
+ *
+ * Owns: the way from status, headers and a bounded body, or from a failure of the exchange, to an `McpError`, and with it
+ * the answer to "was it executed?".
+ * May not touch: exchanges, sessions, time. Nothing here fails.
+ *
+ * | status | error | executed |
+ * |---|---|---|
+ * | 404, or 400 that says so, with a session id that had worked | `SessionExpired` | no |
+ * | 400 to `initialize` with code -32022 | `VersionMismatch` | no |
+ * | 401 | `Unauthorized` | no |
+ * | 403 | `Forbidden` | no |
+ * | 3xx, 429, other 4xx | `HttpError` | no |
+ * | 408, 425, 5xx | `HttpError` | maybe |
+ */
+import type { HttpFailure } from "../../HttpExchange.js"
+import * as McpError from "../../McpError.js"
+import * as McpProtocol from "../../McpProtocol.js"
+
+/** The request that a refusal is about. */
+export interface Asked {
+  readonly server: string
+  readonly operation: string
+  readonly id: McpProtocol.RequestId | undefined
+  /** A session id went with it that the server had accepted before. */
+  readonly sessionWorked: boolean
+  /** What `initialize` asked for. */
+  readonly version: string | undefined
+  /** Values that were sent and must not show, should the server repeat them. */
+  readonly secrets: ReadonlyArray<string>
+}
+
+/** An answer that is not a success. */
+export interface Refusal {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  readonly challenge: string | undefined
+  readonly location: string | undefined
+  /** As much of the body as was read. */
+  readonly body: string
+}
+
+const bodyExcerpt = 1024
+const challengeExcerpt = 2048
+const unsupportedProtocolVersion = -32022
+
+/** How servers say that they don't know a session, when they don't say 404. */
+const sessionLost =
+  /server not initialized|no valid session id|invalid session id|unknown session|session (?:id )?(?:was )?not found|session (?:has |is )?expired/i
+
+export const ofRefusal = (asked: Asked, refusal: Refusal, now: number): McpError.McpError => {
+  const { operation, server } = asked
+  const { status } = refusal
+  if (asked.sessionWorked && (status === 404 || (status === 400 && sessionLost.test(refusal.body)))) {
+    return new McpError.SessionExpired({ server, operation, executed: "no", status })
+  }
+  if (status === 401 || status === 403) return ofChallenge(asked, refusal)
+  const rpc = rpcErrorOf(refusal.body, asked.id)
+  if (status === 400 && operation === "initialize" && rpc !== undefined && rpc.code === unsupportedProtocolVersion) {
+    const offered = supportedOf(rpc.data)
+    if (offered !== undefined) return versionMismatch(asked, offered)
+  }
+  return new McpError.HttpError({
+    server,
+    operation,
+    executed: status >= 500 || status === 408 || status === 425 ? "maybe" : "no",
+    status,
+    body: excerpt(refusal.body, asked.secrets),
+    ...optional("retryAfterMillis", retryAfterMillis(refusal.retryAfter, now)),
+    ...optional("location", locationOf(refusal)),
+    ...optional("code", rpc?.code),
+    ...optional("data", rpc?.data)
+  })
+}
+
+const ofChallenge = (asked: Asked, refusal: Refusal): McpError.McpError => {
+  const { operation, server } = asked
+  const challenge = refusal.challenge === undefined
+    ? undefined
+    : withoutSecrets(refusal.challenge, asked.secrets).slice(0, challengeExcerpt)
+  if (refusal.status === 401) {
+    return new McpError.Unauthorized({ server, operation, executed: "no", ...optional("challenge", challenge) })
+  }
+  return new McpError.Forbidden({
+    server,
+    operation,
+    executed: "no",
+    body: excerpt(refusal.body, asked.secrets),
+    ...optional("challenge", challenge),
+    ...optional("scope", challenge === undefined ? undefined : scopeOf(challenge))
+  })
+}
+
+const versionMismatch = (asked: Asked, offered: ReadonlyArray<string>) =>
+  new McpError.VersionMismatch({
+    server: asked.server,
+    operation: asked.operation,
+    executed: "no",
+    requested: asked.version ?? McpProtocol.latestProtocolVersion,
+    offered: [...offered],
+    supported: [...McpProtocol.supportedProtocolVersions]
+  })
+
+/** The exchange failed before anything of an answer came. */
+export const ofFailure = (asked: Asked, url: string, failure: HttpFailure): McpError.McpError => {
+  const { operation, server } = asked
+  const detail = McpError.displayText(withoutSecrets(failure.detail, asked.secrets), bodyExcerpt)
+  if (!failure.sent) {
+    return new McpError.ConnectFailed({
+      server,
+      operation,
+      executed: "no",
+      reason: failure.reason === "Lost" || failure.reason === "TooLarge" ? "Other" : failure.reason,
+      url: McpError.displayUrl(url),
+      detail,
+      ...optional("code", failure.code)
+    })
+  }
+  if (failure.reason === "TooLarge") {
+    return new McpError.ProtocolViolation({ server, operation, executed: "maybe", detail })
+  }
+  return new McpError.ConnectionClosed({ server, operation, executed: "maybe", reason: "Reset", detail })
+}
+
+/** `Retry-After`, in seconds or as a date. */
+export const retryAfterMillis = (value: string | undefined, now: number): number | undefined => {
+  if (value === undefined) return undefined
+  const text = value.trim()
+  const millis = /^[0-9]+(?:\.[0-9]+)?$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
+  return Number.isNaN(millis) ? undefined : Math.round(Math.min(Math.max(millis, 0), 2_147_483_647))
+}
+
+/** The part of a text from the server that an error shows. */
+export const excerpt = (text: string, secrets: ReadonlyArray<string>): string =>
+  McpError.displayText(withoutSecrets(text, secrets), bodyExcerpt)
+
+const withoutSecrets = (text: string, secrets: ReadonlyArray<string>): string => {
+  let shown = text
+  for (const secret of secrets) if (shown.includes(secret)) shown = shown.replaceAll(secret, "<redacted>")
+  return shown
+}
+
+const scopeOf = (challenge: string): string | undefined => {
+  const found = /(?:^|[\s,])scope\s*=\s*(?:"([^"]*)"|([^\s,"]+))/i.exec(challenge)
+  return found === null ? undefined : found[1] ?? found[2]
+}
+
+const locationOf = (refusal: Refusal): string | undefined =>
+  refusal.location === undefined || refusal.status < 300 || refusal.status >= 400 ? undefined : refusal.location
+
+interface RpcError {
+  readonly code: number
+  readonly data: unknown
+}
+
+/** The JSON-RPC error of a body, if it is about this request or about none. */
+const rpcErrorOf = (body: string, id: McpProtocol.RequestId | undefined): RpcError | undefined => {
+  if (!/^\s*\{/.test(body)) return undefined
+  const message = parse(body)
+  if (!McpProtocol.isObject(message) || !McpProtocol.isObject(message.error)) return undefined
+  const { code, data } = message.error
+  if (typeof code !== "number") return undefined
+  const about = message.id
+  if (about !== undefined && about !== null && (id === undefined || String(about) !== String(id))) return undefined
+  return { code, data: McpProtocol.freeze(data) ? data : undefined }
+}
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const supportedOf = (data: unknown): ReadonlyArray<string> | undefined =>
+  McpProtocol.isObject(data) && Array.isArray(data.supported)
+    ? data.supported.filter((_) => typeof _ === "string").slice(0, 16).map((_) => McpError.displayText(_, 64))
+    : undefined
+
+const optional = <K extends string, A>(key: K, value: A | undefined): { readonly [_ in K]?: A } =>
+  (value === undefined ? {} : { [key]: value }) as { readonly [_ in K]?: A }

@@ -1,0 +1,218 @@
+/**
+ * One request and its answer.
+ *
+ * Owns: redirects within the origin, what becomes of bodies that nobody reads, and giving back the socket.
+ * May not touch: the meaning of a body.
+ *
+ * | phase | what may happen | next |
+ * |---|---|---|
+ * | waiting | 2xx, the reader wants the body | reading |
+ * | waiting | 2xx, the reader does not want the body | draining |
+ * | waiting | a redirect that is followed: another exchange takes over | draining |
+ * | waiting | any other status | refused |
+ * | waiting, reading | failure: told to the reader | over |
+ * | reading | the end: told to the reader | over |
+ * | refused | the end, a failure, enough bytes, or the second is over: told to the reader | over |
+ * | draining | the end, a failure, too many bytes, or the second is over | over |
+ * | any | aborted, nothing is told | over |
+ */
+import type { HttpFailure, HttpListener, HttpRequest } from "../../HttpExchange.js"
+import * as McpError from "../../McpError.js"
+import { Bytes, decodeText } from "./bytes.js"
+import type { Refusal } from "./classify.js"
+import type { Wire } from "./wire.js"
+
+export type HeaderOf = (lowerCaseName: string) => string | undefined
+
+/** Who reads the body of a 2xx answer. */
+export interface BodyReader {
+  readonly data: (chunk: Uint8Array) => void
+  readonly end: () => void
+  readonly failed: (failure: HttpFailure) => void
+}
+
+/** Who wants to know how a request was answered: exactly one of the three is called, unless it was aborted. */
+export interface Reader {
+  /** 2xx. Gives who reads the body, or nothing. */
+  accepted(status: number, header: HeaderOf, exchange: Exchange): BodyReader | undefined
+  refused(refusal: Refusal): void
+  failed(failure: HttpFailure): void
+}
+
+const refusalBytes = 64 * 1024
+const drainBytes = 64 * 1024
+const maxRedirects = 5
+
+type Phase = "waiting" | "reading" | "refused" | "draining" | "over"
+
+export class Exchange implements HttpListener {
+  private phase: Phase = "waiting"
+  private cancel: (() => void) | undefined = undefined
+  private cancelled = false
+  private body: BodyReader | undefined = undefined
+  private followed: Exchange | undefined = undefined
+  private refusal: Omit<Refusal, "body"> | undefined = undefined
+  private refusalBody: Bytes | undefined = undefined
+  private drained = 0
+
+  constructor(
+    private readonly wire: Wire,
+    private readonly reader: Reader,
+    private readonly request: HttpRequest,
+    private readonly kind: "request" | "stream",
+    private readonly redirects: number
+  ) {}
+
+  start(): void {
+    this.wire.live.add(this)
+    this.cancel = this.wire.client.send(this.request, this, this.kind)
+    if (this.cancelled) this.cancel()
+  }
+
+  /** Gives back the socket. Nothing is told. */
+  abort(): void {
+    if (this.phase !== "over") {
+      this.finish()
+      this.cancelled = true
+      this.cancel?.()
+    }
+    this.followed?.abort()
+  }
+
+  /** What is still to come is read for a second. */
+  linger(): void {
+    if (this.phase !== "over") this.wire.linger.add(this)
+    this.followed?.linger()
+  }
+
+  readonly expire = (): void => {
+    if (this.phase === "refused") this.tellRefusal()
+    else this.abort()
+  }
+
+  readonly head = (status: number, header: HeaderOf): void => {
+    if (this.phase !== "waiting") return
+    if (status >= 200 && status < 300) {
+      this.phase = "reading"
+      const body = this.reader.accepted(status, header, this)
+      if (this.phase !== "reading") return
+      if (body === undefined) this.drain()
+      else this.body = body
+      return
+    }
+    const location = status >= 300 && status < 400 ? this.locationOf(header) : undefined
+    if (location !== undefined && this.follows(status, location)) {
+      this.drain()
+      this.followed = new Exchange(
+        this.wire,
+        this.reader,
+        { ...this.request, url: withoutUser(location) },
+        this.kind,
+        this.redirects + 1
+      )
+      return this.followed.start()
+    }
+    this.phase = "refused"
+    this.wire.linger.add(this)
+    this.refusal = {
+      status,
+      retryAfter: header("retry-after"),
+      challenge: header("www-authenticate"),
+      location: location === undefined ? undefined : McpError.displayUrl(location.href)
+    }
+    this.refusalBody = new Bytes()
+  }
+
+  readonly data = (chunk: Uint8Array): void => {
+    switch (this.phase) {
+      case "reading":
+        return this.body!.data(chunk)
+      case "refused": {
+        const body = this.refusalBody!
+        body.append(chunk.subarray(0, refusalBytes - body.length))
+        if (body.length >= refusalBytes) this.tellRefusal()
+        return
+      }
+      case "draining":
+        this.drained += chunk.length
+        if (this.drained > drainBytes) this.abort()
+    }
+  }
+
+  readonly end = (): void => {
+    switch (this.phase) {
+      case "waiting":
+        return this.failed({ sent: true, reason: "Lost", detail: "the answer ended before it began" })
+      case "reading":
+        this.finish()
+        return this.body!.end()
+      case "refused":
+        return this.tellRefusal()
+      case "draining":
+        return this.finish()
+    }
+  }
+
+  readonly failed = (failure: HttpFailure): void => {
+    switch (this.phase) {
+      case "waiting":
+        this.finish()
+        return this.reader.failed(failure)
+      case "reading":
+        this.finish()
+        return this.body!.failed(failure)
+      case "refused":
+        return this.tellRefusal()
+      case "draining":
+        return this.finish()
+    }
+  }
+
+  private drain(): void {
+    this.phase = "draining"
+    this.wire.linger.add(this)
+  }
+
+  private finish(): void {
+    this.phase = "over"
+    this.wire.live.delete(this)
+    this.wire.linger.remove(this)
+  }
+
+  private tellRefusal(): void {
+    const refusal = { ...this.refusal!, body: decodeText(this.refusalBody!.view()) }
+    this.abort()
+    this.reader.refused(refusal)
+  }
+
+  private locationOf(header: HeaderOf): URL | undefined {
+    const location = header("location")
+    if (location === undefined) return undefined
+    try {
+      return new URL(location, this.request.url)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** A request with a body is only repeated where the server asks for exactly that. */
+  private follows(status: number, location: URL): boolean {
+    if (this.redirects >= maxRedirects || location.origin !== this.wire.target.origin) return false
+    if (status === 307 || status === 308) return true
+    return this.request.method === "GET" && (status === 301 || status === 302 || status === 303)
+  }
+}
+
+const withoutUser = (url: URL): string => {
+  url.username = ""
+  url.password = ""
+  url.hash = ""
+  return url.href
+}
+
+/** Sends a request. The answer is told to the reader, which may be before this function has returned. */
+export const send = (wire: Wire, request: HttpRequest, reader: Reader, kind: "request" | "stream"): Exchange => {
+  const exchange = new Exchange(wire, reader, request, kind, 0)
+  exchange.start()
+  return exchange
+}

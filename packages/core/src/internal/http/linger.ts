@@ -1,0 +1,48 @@
+/**
+ * What may stay for one second and not longer: the rest of a stream whose answer has come, the body of a refusal, a body
+ * that nobody reads.
+ *
+ * Owns: one timer for all of them, which runs only while there are any.
+ * May not touch: what they are.
+ */
+import type { Timers } from "./timers.js"
+
+export interface Lingering {
+  /** The second is over. */
+  readonly expire: () => void
+}
+
+/** In milliseconds. */
+export const lingerTime = 1000
+
+export class Linger {
+  private readonly entries = new Map<Lingering, number>()
+  private armed = false
+
+  constructor(private readonly timers: Timers) {}
+
+  add(entry: Lingering): void {
+    if (this.entries.has(entry)) return
+    this.entries.set(entry, this.timers.now() + lingerTime)
+    if (!this.armed) this.arm(lingerTime)
+  }
+
+  remove(entry: Lingering): void {
+    this.entries.delete(entry)
+  }
+
+  private arm(millis: number): void {
+    this.armed = true
+    this.timers.after(millis, this.sweep)
+  }
+
+  private readonly sweep = (): void => {
+    this.armed = false
+    const now = this.timers.now()
+    for (const [entry, at] of this.entries) {
+      if (at > now) return this.arm(at - now)
+      this.entries.delete(entry)
+      entry.expire()
+    }
+  }
+}

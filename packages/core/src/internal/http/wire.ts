@@ -1,0 +1,172 @@
+/**
+ * What all exchanges of one session share.
+ *
+ * Owns: where the server is, the headers that go with every request, and what is under way.
+ * May not touch: the meaning of messages.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Redacted from "effect/Redacted"
+import type { HttpClient } from "../../HttpExchange.js"
+import * as McpConfig from "../../McpConfig.js"
+import * as McpError from "../../McpError.js"
+import type { TransportEvents } from "../../McpTransport.js"
+import * as Url from "../exchange/url.js"
+import type { Exchange } from "./exchange.js"
+import { Linger } from "./linger.js"
+import type { Timers } from "./timers.js"
+import * as Timer from "./timers.js"
+
+export type Headers = { readonly [name: string]: string }
+
+/** Where the server is, and what the configuration sends with every request. */
+export interface Target {
+  /** Without user, password and fragment. */
+  readonly url: string
+  readonly origin: string
+  readonly headers: Headers
+  readonly secrets: ReadonlyArray<string>
+}
+
+export interface Wire {
+  readonly config: McpConfig.AnyHttpConfig
+  readonly server: string
+  readonly target: Target
+  readonly client: HttpClient
+  readonly events: TransportEvents
+  readonly limits: McpConfig.Limits
+  readonly timers: Timers
+  readonly linger: Linger
+  /** Every exchange that holds a socket. */
+  readonly live: Set<Exchange>
+  /** From here on nothing is sent and nothing is reported. */
+  closed: boolean
+}
+
+export const make = (
+  config: McpConfig.AnyHttpConfig,
+  client: HttpClient,
+  events: TransportEvents
+): Effect.Effect<Wire, McpError.McpError> =>
+  Effect.zipWith(targetOf(config), Timer.make, (target, timers) => ({
+    config,
+    server: config.name,
+    target,
+    client,
+    events,
+    limits: McpConfig.limitsOf(config),
+    timers,
+    linger: new Linger(timers),
+    live: new Set(),
+    closed: false
+  }))
+
+const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpError.McpError> => {
+  const parsed = Url.parse(config.url)
+  if (parsed === undefined) {
+    return Either.left(
+      new McpError.ConnectFailed({
+        server: config.name,
+        operation: "open",
+        executed: "no",
+        reason: "BadUrl",
+        url: McpError.displayUrl(config.url),
+        detail: "not an http:// or https:// URL"
+      })
+    )
+  }
+  parsed.url.hash = ""
+  const headers: Record<string, string> = {}
+  if (parsed.authorization !== undefined) headers.authorization = parsed.authorization
+  for (const [name, value] of Object.entries(config.headers ?? {})) headers[name.toLowerCase()] = Redacted.value(value)
+  return Either.right({
+    url: parsed.url.href,
+    origin: parsed.url.origin,
+    headers,
+    secrets: secretsOf(headers)
+  })
+}
+
+/** A server may repeat what it was sent. Short values are common words rather than secrets. */
+export const secretsOf = (headers: Headers): ReadonlyArray<string> => {
+  const secrets: Array<string> = []
+  for (const value of Object.values(headers)) {
+    if (value.length < 6) continue
+    secrets.push(value)
+    const credentials = /^[A-Za-z]+ +(\S.{5,})$/.exec(value)
+    if (credentials !== null) secrets.push(credentials[1]!)
+  }
+  return secrets
+}
+
+/**
+ * Gives the headers for one request: at once, unless the configuration has an Effect for them. Exactly one of the two
+ * functions is called, unless the answer of this function was called before.
+ */
+export const withHeaders = (
+  wire: Wire,
+  operation: string,
+  headers: Headers,
+  go: (headers: Headers, secrets: ReadonlyArray<string>) => void,
+  fail: (error: McpError.McpError) => void
+): (() => void) | undefined => {
+  const dynamic = wire.config.requestHeaders
+  if (dynamic === undefined) {
+    go(headers, wire.target.secrets)
+    return undefined
+  }
+  return wire.timers.run(dynamic, (exit) => {
+    if (Exit.isFailure(exit)) return fail(headersFailed(wire, operation, exit.cause))
+    const added = checked(exit.value)
+    if (Either.isLeft(added)) return fail(badHeaders(wire, operation, added.left))
+    go({ ...headers, ...added.right }, [...wire.target.secrets, ...secretsOf(added.right)])
+  })
+}
+
+const checked = (
+  given: { readonly [name: string]: string | Redacted.Redacted<string> }
+): Either.Either<Headers, string> => {
+  if (typeof given !== "object" || given === null) return Either.left("must give an object of headers")
+  const headers: Record<string, string> = {}
+  for (const [name, secret] of Object.entries(given)) {
+    const value = Redacted.isRedacted(secret) ? Redacted.value(secret) : secret
+    if (typeof value !== "string") return Either.left(`the value of "${name.slice(0, 64)}" is not a text`)
+    const problem = McpConfig.headerProblem(name, value)
+    if (problem !== undefined) return Either.left(problem)
+    headers[name.toLowerCase()] = value
+  }
+  return Either.right(headers)
+}
+
+const badHeaders = (wire: Wire, operation: string, problem: string) =>
+  new McpError.ConfigInvalid({
+    server: wire.server,
+    operation,
+    executed: "no",
+    problems: [{ field: "requestHeaders", problem }]
+  })
+
+/** One of our own errors is passed on, so that credentials can say what they need. The text of any other may be a secret. */
+const headersFailed = (wire: Wire, operation: string, cause: Cause.Cause<unknown>): McpError.McpError => {
+  const failure = Cause.failureOption(cause)
+  if (failure._tag === "Some" && McpError.isMcpError(failure.value) && failure.value.executed === "no") {
+    return failure.value
+  }
+  return new McpError.ConnectFailed({
+    server: wire.server,
+    operation,
+    executed: "no",
+    reason: "Other",
+    url: McpError.displayUrl(wire.target.url),
+    detail: "the Effect \"requestHeaders\" of the configuration failed, so nothing was sent"
+  })
+}
+
+/** Stops whatever is under way, without a report. */
+export const stop = (wire: Wire): void => {
+  wire.closed = true
+  for (const exchange of [...wire.live]) exchange.abort()
+  wire.timers.cancelAll()
+}

@@ -1,0 +1,136 @@
+/**
+ * A server in this process, connected by a transport of the SDK's shape.
+ *
+ * Owns: the pair of ends, and that nothing is shared between them: every message is copied as JSON would copy it, so that
+ * freezing what arrives can't freeze the server's own objects.
+ * May not touch: the SDK. Its servers accept the structural type; nothing of it is loaded.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as McpConfig from "../McpConfig.js"
+import * as McpError from "../McpError.js"
+import type * as McpProtocol from "../McpProtocol.js"
+import type * as McpTransport from "../McpTransport.js"
+
+export const make = (config: McpConfig.InMemoryConfig): McpTransport.Channel => ({
+  config,
+  open: (events) =>
+    Effect.gen(function*() {
+      const end = new ServerEnd(config.name, events)
+      const server = yield* Effect.try({ try: () => config.server(), catch: () => refused(config.name) })
+      yield* Effect.addFinalizer(() => close(config, end, server))
+      yield* Effect.tryPromise({ try: () => server.connect(end as never), catch: () => refused(config.name) })
+      return transportOver(end)
+    })
+})
+
+const refused = (server: string): McpError.McpError =>
+  new McpError.HandshakeFailed({
+    server,
+    operation: "open",
+    executed: "no",
+    detail: "the in-process server could not be created or connected"
+  })
+
+/** The server's own promises are not trusted to settle, nor to be good. */
+const close = (
+  config: McpConfig.InMemoryConfig,
+  end: ServerEnd,
+  server: McpConfig.InProcessServer
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    end.disconnect()
+    if (server.close === undefined) return Effect.void
+    return Effect.tryPromise(() => server.close!()).pipe(
+      Effect.interruptible,
+      Effect.timeoutOption(Duration.toMillis(McpConfig.timeoutsOf(config).close)),
+      Effect.ignore
+    )
+  })
+
+const copy = (message: unknown): unknown => JSON.parse(JSON.stringify(message))
+
+/** The end that the server holds. */
+class ServerEnd implements McpConfig.InProcessTransport {
+  onclose?: (() => void) | undefined
+  onerror?: ((error: Error) => void) | undefined
+  onmessage?: ((message: never) => void) | undefined
+  sessionId?: string | undefined
+  private open = true
+
+  constructor(
+    private readonly server: string,
+    private readonly events: McpTransport.TransportEvents
+  ) {}
+
+  start(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  send(message: unknown): Promise<void> {
+    if (!this.open) return Promise.reject(new Error("Not connected"))
+    try {
+      this.events.message(copy(message))
+      return Promise.resolve()
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  close(): Promise<void> {
+    if (this.open) {
+      this.disconnect()
+      this.events.closed(this.closed("the in-process server has closed the connection"))
+    }
+    return Promise.resolve()
+  }
+
+  /** Gives one message to the server, or says why it could not. */
+  deliver(message: McpProtocol.JsonRpcMessage): McpError.McpError | undefined {
+    if (!this.open || this.onmessage === undefined) return this.closed("the in-process server is not connected")
+    try {
+      this.onmessage(copy(message) as never)
+      return undefined
+    } catch {
+      return this.closed("the in-process server threw when it was given a message")
+    }
+  }
+
+  refuse(id: McpProtocol.RequestId, error: McpError.McpError): void {
+    this.events.requestFailed(id, error)
+  }
+
+  disconnect(): void {
+    if (!this.open) return
+    this.open = false
+    try {
+      this.onclose?.()
+    } catch {
+      // The server's own callback: what it throws is its own affair, and the session ends all the same.
+    }
+  }
+
+  private closed(detail: string): McpError.McpError {
+    return new McpError.ConnectionClosed({
+      server: this.server,
+      operation: "send",
+      executed: "no",
+      reason: "Reset",
+      detail
+    })
+  }
+}
+
+const transportOver = (end: ServerEnd): McpTransport.MessageTransport => ({
+  kind: () => "inMemory",
+  sessionId: () => undefined,
+  send: (message, sent) => {
+    const error = end.deliver(message)
+    if (sent !== undefined) sent(error)
+    else if (error !== undefined && "id" in message && message.id !== null) end.refuse(message.id, error)
+  },
+  release: () => {},
+  negotiated: () => {},
+  listen: Effect.void,
+  stderrTail: () => undefined
+})
