@@ -85,11 +85,28 @@ export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>("@mcp-runti
   }
 ) {
   override get message() {
-    return `${where(this)}: the configuration is invalid: ${
+    return `${where(this)}: ${this.operation === "configure" ? "the configuration is invalid" : "invalid input"}: ${
       this.problems.map((_) => `${_.field}: ${_.problem}`).join("; ")
     }`
   }
 }
+
+/**
+ * What is to be sent can't be written as JSON. For transports: nothing was sent.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const unwritable = (server: string, operation: string): ConfigInvalid =>
+  new ConfigInvalid({
+    server,
+    operation,
+    executed: "no",
+    problems: [{
+      field: "params",
+      problem: "can't be written as JSON: it is cyclic, nested too deeply, or holds a bigint"
+    }]
+  })
 
 /**
  * The process of a server could not be started.

@@ -79,7 +79,8 @@ export interface MessageTransport {
   readonly sessionId: () => string | undefined
   /**
    * Hands over one message. A failed request is reported by `TransportEvents.requestFailed`. For any other message `sent`
-   * is called exactly once: without an error when the wire has accepted it.
+   * is called exactly once: without an error when the wire has accepted it. A message that can't be written as JSON is
+   * reported in the same ways, as `McpError.unwritable`.
    */
   readonly send: (message: McpProtocol.JsonRpcMessage, sent?: (error: McpError.McpError | undefined) => void) => void
   /** Nobody waits for the answer to this request any more: give back what it still holds. */

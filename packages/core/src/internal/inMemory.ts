@@ -88,8 +88,14 @@ class ServerEnd implements McpConfig.InProcessTransport {
   /** Gives one message to the server, or says why it could not. */
   deliver(message: McpProtocol.JsonRpcMessage): McpError.McpError | undefined {
     if (!this.open || this.onmessage === undefined) return this.closed("the in-process server is not connected")
+    let copied: unknown
     try {
-      this.onmessage(copy(message) as never)
+      copied = copy(message)
+    } catch {
+      return McpError.unwritable(this.server, "method" in message ? message.method : "answer")
+    }
+    try {
+      this.onmessage(copied as never)
       return undefined
     } catch {
       return this.closed("the in-process server threw when it was given a message")

@@ -103,7 +103,7 @@ export class Engine {
         jsonrpc: "2.0",
         id: pending.id,
         method,
-        params: call.progress || pending.onProgress !== undefined ? withProgressToken(params, pending.id) : params
+        params: call.progress ? withProgressToken(params, pending.id) : params
       })
       return Effect.sync(() => {
         if (this.settle(pending)) this.abandon(pending, "interrupted")
@@ -130,8 +130,16 @@ export class Engine {
     if (this.ended !== undefined || this.transport === undefined) return
     this.sent++
     this.transport.send(message, (error) => {
-      if (error !== undefined && !this.muted) this.events.warning("SendFailed", error.message)
+      if (error === undefined || this.muted) return
+      this.events.warning("SendFailed", error.message)
+      if ("result" in message && error._tag === "ConfigInvalid") this.answerFailed(message.id)
     })
+  }
+
+  /** An answer that can't be written must not leave the server waiting. */
+  private answerFailed(id: McpProtocol.RequestId): void {
+    const error = { code: McpProtocol.ErrorCode.InternalError, message: "The client could not handle the request" }
+    this.postUnawaited({ jsonrpc: "2.0", id, error })
   }
 
   /** A value arrived. */

@@ -3,17 +3,20 @@
  *
  * Owns: their order and their bound. When a reader is too slow the oldest is dropped and counted, so that a flood can't
  * fill the memory.
- * May not touch: answers. A slow handler delays later notifications, never an answer.
+ * May not touch: answers. A handler that finishes without waiting has finished before the answer that follows its
+ * notification on the wire is handed out; one that waits delays later notifications, never an answer.
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as ClientHandlers from "../../ClientHandlers.js"
-import * as McpProtocol from "../../McpProtocol.js"
+import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 
 export interface Inbox {
@@ -33,41 +36,18 @@ export interface Options {
 
 export const make = (options: Options): Effect.Effect<Inbox, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const incoming = yield* bounded(options)
-    const { onLog, onNotification } = options.handlers
-    if (onLog === undefined && onNotification === undefined) return incoming
-    const handled = yield* bounded(options)
-    yield* handled.stream.pipe(
-      Stream.runForEach((notification) => handle(options, notification)),
-      Effect.interruptible,
-      Effect.forkScoped
-    )
-    return {
-      offer: (notification) => {
-        incoming.offer(notification)
-        handled.offer(notification)
-      },
-      end: () => {
-        incoming.end()
-        handled.end()
-      },
-      stream: incoming.stream
-    }
-  })
-
-const bounded = (options: Options): Effect.Effect<Inbox, never, Scope.Scope> =>
-  Effect.gen(function*() {
+    const dropped = () =>
+      options.warning("DroppedNotification", "notifications wait for a slow reader; the oldest was dropped")
     const mailbox = yield* Effect.acquireRelease(
       Mailbox.make<McpProtocol.Notification>({ capacity: options.capacity, strategy: "sliding" }),
       (mailbox) => mailbox.end
     )
-    const isFull = () => Option.getOrElse(mailbox.unsafeSize(), () => 0) >= options.capacity
+    const handled = yield* handlerQueue(options, dropped)
     return {
       offer: (notification) => {
-        if (isFull()) {
-          options.warning("DroppedNotification", `notifications wait for a slow reader; the oldest was dropped`)
-        }
+        if (Option.getOrElse(mailbox.unsafeSize(), () => 0) >= options.capacity) dropped()
         mailbox.unsafeOffer(notification)
+        handled?.offer(notification)
       },
       end: () => {
         mailbox.unsafeDone(Exit.void)
@@ -76,30 +56,87 @@ const bounded = (options: Options): Effect.Effect<Inbox, never, Scope.Scope> =>
     }
   })
 
+const handlerQueue = (
+  options: Options,
+  dropped: () => void
+): Effect.Effect<HandlerQueue | undefined, never, Scope.Scope> =>
+  options.handlers.onLog === undefined && options.handlers.onNotification === undefined
+    ? Effect.succeed(undefined)
+    : Effect.acquireRelease(
+      Effect.map(Effect.runtime<never>(), (runtime) => new HandlerQueue(options, dropped, runtime)),
+      (queue) => queue.stop
+    )
+
+/** Runs one handler at a time. It starts where the notification arrives, so that a quick one needs no turn of the loop. */
+class HandlerQueue {
+  private waiting: Array<McpProtocol.Notification> = []
+  private current: Fiber.RuntimeFiber<void> | undefined = undefined
+  private watch: Fiber.RuntimeFiber<unknown> | undefined = undefined
+  private stopped = false
+
+  constructor(
+    private readonly options: Options,
+    private readonly dropped: () => void,
+    private readonly runtime: Runtime.Runtime<never>
+  ) {}
+
+  offer(notification: McpProtocol.Notification): void {
+    if (this.stopped) return
+    if (this.waiting.length >= this.options.capacity) {
+      this.waiting.shift()
+      this.dropped()
+    }
+    this.waiting.push(notification)
+    this.next()
+  }
+
+  readonly stop: Effect.Effect<void> = Effect.suspend(() => {
+    this.stopped = true
+    this.waiting = []
+    return Fiber.interruptAll([this.watch, this.current].filter((_) => _ !== undefined))
+  })
+
+  private next(): void {
+    while (this.current === undefined && !this.stopped) {
+      const notification = this.waiting.shift()
+      if (notification === undefined) return
+      const fiber = Runtime.runFork(this.runtime)(Effect.interruptible(handle(this.options, notification)))
+      if (fiber.unsafePoll() === null) this.await(fiber)
+    }
+  }
+
+  private await(fiber: Fiber.RuntimeFiber<void>): void {
+    this.current = fiber
+    if (this.options.deadline !== null) {
+      this.watch = Runtime.runFork(this.runtime)(
+        Effect.interruptible(Effect.zipRight(Effect.sleep(this.options.deadline), Fiber.interruptFork(fiber)))
+      )
+    }
+    fiber.addObserver((exit) => {
+      if (Exit.isInterrupted(exit) && !this.stopped) this.options.warning("HandlerFailed", "a handler took too long")
+      this.watch?.unsafeInterruptAsFork(fiber.id())
+      this.watch = undefined
+      this.current = undefined
+      this.next()
+    })
+  }
+}
+
 const handle = (options: Options, notification: McpProtocol.Notification): Effect.Effect<void> => {
   const { onLog, onNotification } = options.handlers
   const context: ClientHandlers.HandlerContext = { server: options.server, method: notification.method }
-  const log = onLog !== undefined && notification.method === "notifications/message"
-    ? logMessage(notification.params)
-    : undefined
-  return Effect.zipRight(
-    log === undefined ? Effect.void : guarded(options, notification, Effect.suspend(() => onLog!(log, context))),
-    onNotification === undefined
-      ? Effect.void
-      : guarded(options, notification, Effect.suspend(() => onNotification(notification, context)))
-  )
-}
-
-const guarded = (
-  options: Options,
-  notification: McpProtocol.Notification,
-  effect: Effect.Effect<void, unknown>
-): Effect.Effect<void> =>
-  (options.deadline === null ? effect : Effect.timeout(effect, options.deadline)).pipe(
-    Effect.catchAllCause(() =>
-      Effect.sync(() => options.warning("HandlerFailed", `the handler for ${notification.method} failed`))
+  const guarded = (effect: Effect.Effect<void, unknown>) =>
+    Effect.catchAllCause(
+      effect,
+      () => Effect.sync(() => options.warning("HandlerFailed", `the handler for ${notification.method} failed`))
     )
-  )
+  const log = onLog !== undefined && notification.method === "notifications/message"
+    ? guarded(Effect.suspend(() => onLog(logMessage(notification.params), context)))
+    : Effect.void
+  return onNotification === undefined
+    ? log
+    : Effect.zipRight(log, guarded(Effect.suspend(() => onNotification(notification, context))))
+}
 
 const levels: ReadonlySet<unknown> = new Set<McpProtocol.LogLevel>([
   "debug",

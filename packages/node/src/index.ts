@@ -1,0 +1,12 @@
+/**
+ * @since 0.1.0
+ */
+export * as NodeMcp from "./NodeMcp.js"
+/**
+ * @since 0.1.0
+ */
+export * as StdioTransport from "./StdioTransport.js"
+/**
+ * @since 0.1.0
+ */
+export * as UndiciExchange from "./UndiciExchange.js"
