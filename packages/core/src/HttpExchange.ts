@@ -105,6 +105,9 @@ export const fromFetch: (fetch: typeof globalThis.fetch) => Context.Tag.Service<
  * Exchanges over the `fetch` of the platform, as it is when a request is sent. Works on every runtime; on Node,
  * `UndiciExchange.layer` of `@mcp-runtime/node` is several times faster and has `tls`, `proxy` and `maxConnections`.
  *
+ * What \`fetch\` imposes: a 407 is a failure without a status; on Node a stream that is quiet for five minutes is cut, and a
+ * kept socket that the server has just closed loses the request that is sent over it; in browsers a redirect is a failure.
+ *
  * @since 0.1.0
  * @category layers
  */

@@ -536,7 +536,7 @@ export const isMcpError: (u: unknown) => u is McpError = Schema.is(McpError)
  */
 export const isReplayable = (error: McpError): boolean => error.executed === "no"
 
-const urlish = /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>]+/gi
+const urlish = /[a-z][a-z0-9+.-]{0,31}:\/\/[^\s"'<>]+/gi
 
 /**
  * A URL that can be shown: without user, password, query and fragment, which may hold secrets.

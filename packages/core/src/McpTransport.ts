@@ -124,14 +124,12 @@ export class McpTransport extends Context.Tag("@mcp-runtime/core/McpTransport")<
 }>() {}
 
 /**
- * Opens the channel of a server process.
+ * The channel of a server process: nothing is started before it is opened.
  *
  * @since 0.1.0
  * @category models
  */
-export type StdioOpener = (
-  config: McpConfig.StdioConfig
-) => Effect.Effect<Channel, McpError.McpError, Scope.Scope>
+export type StdioChannel = (config: McpConfig.StdioConfig) => Channel
 
 /**
  * The service from its two platform-dependent parts.
@@ -141,12 +139,12 @@ export type StdioOpener = (
  */
 export const make = (parts: {
   readonly http: Context.Tag.Service<typeof HttpExchange.HttpExchange>
-  readonly stdio?: StdioOpener | undefined
+  readonly stdio?: StdioChannel | undefined
 }): Context.Tag.Service<McpTransport> => ({
   channel: (config) => {
     switch (config.transport) {
       case "stdio":
-        return parts.stdio === undefined ? Effect.fail(noProcesses(config)) : parts.stdio(config)
+        return parts.stdio === undefined ? Effect.fail(noProcesses(config)) : Effect.succeed(parts.stdio(config))
       case "inMemory":
         return Effect.succeed(InMemory.make(config))
       default:

@@ -1,4 +1,10 @@
-import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest, HttpClientResponse } from "@effect/platform"
+import {
+  FetchHttpClient,
+  HttpClient,
+  HttpClientError,
+  type HttpClientRequest,
+  type HttpClientResponse
+} from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
 import { HttpExchange } from "@mcp-runtime/core"
 import { Effect, Exit, Layer, Scope, Tracer } from "effect"
@@ -140,8 +146,10 @@ describe("fromHttpClient", () => {
       const client = yield* open({ url })
       const seen: Array<unknown> = []
       while (errors.length > 0) {
-        const { failure } = yield* exchange(client, { url })
-        seen.push([failure!.sent, failure!.reason])
+        const recorded = send(client, { url })
+        assert.deepStrictEqual(recorded.events, [], "nothing is reported before send has returned")
+        yield* recorded.settled
+        seen.push([recorded.failure!.sent, recorded.failure!.reason])
       }
       assert.deepStrictEqual(seen, [[false, "BadUrl"], [false, "Other"], [false, "Refused"], [true, "Lost"]])
     }).pipe(over((request) => Effect.fail(errors.shift()!(request))))

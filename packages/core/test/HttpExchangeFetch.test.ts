@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { HttpExchange } from "@mcp-runtime/core"
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Fiber, Scope, TestClock } from "effect"
 import { open } from "./exchangeContract.js"
 import { exchange, send } from "./exchangeServer.js"
 
@@ -61,14 +61,18 @@ describe("fromFetch", () => {
     }).pipe(withFetch(() => new Promise((resolve) => (answer = resolve))))
   })
 
-  it.live("H13: the end of the scope waits for aborted fetches, but not for ever", () =>
+  it.scoped("H13: the end of the scope waits for aborted fetches, but not for ever", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const client = yield* open({ url }).pipe(Scope.extend(scope))
       const recorded = send(client, { url })
-      yield* Scope.close(scope, Exit.void)
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust("999 millis")
+      assert.strictEqual(closing.unsafePoll(), null)
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(closing)
       assert.deepStrictEqual(recorded.events, [])
-    }).pipe(Effect.scoped, withFetch(() => new Promise(() => {}))))
+    }).pipe(withFetch(() => new Promise(() => {}))))
 
   it.scoped("one signal per request, and no shared one", () => {
     const signals = new Set<AbortSignal>()

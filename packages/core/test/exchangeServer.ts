@@ -22,7 +22,7 @@ export class Watched {
   readonly #waiting = new Set<() => void>()
 
   readonly change = (): void => {
-    for (const check of [...this.#waiting]) check()
+    for (const check of this.#waiting) check()
   }
 
   readonly until = (condition: () => boolean): Effect.Effect<void> =>

@@ -53,7 +53,17 @@ class FetchedExchange {
       await this.receive(response)
     } catch (error) {
       this.reader?.cancel().catch(noop)
+      // A fetch that throws at once must not be reported before `send` has returned.
+      await undefined
       this.fail(Failure.fromError(error, this.reader === undefined ? "unknown" : "sent"))
+    }
+  }
+
+  async read(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+    for (;;) {
+      const chunk = await reader.read()
+      if (this.done || chunk.done) return
+      this.listener.data(chunk.value)
     }
   }
 
@@ -66,14 +76,8 @@ class FetchedExchange {
     this.reader = response.body?.getReader()
     const headers = response.headers
     this.listener.head(response.status, (name) => headers.get(name) ?? undefined)
-    const reader = this.reader
-    while (!this.done && reader !== undefined) {
-      const chunk = await reader.read()
-      if (this.done) break
-      if (chunk.done) break
-      this.listener.data(chunk.value)
-    }
-    if (this.done) return await reader?.cancel()
+    if (this.reader !== undefined) await this.read(this.reader)
+    if (this.done) return
     this.done = true
     this.listener.end()
   }

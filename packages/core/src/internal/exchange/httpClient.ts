@@ -175,7 +175,7 @@ export const fromHttpClient = (client: PlatformClient.HttpClient): Context.Tag.S
       const fork = Runtime.runFork(runtime)
       const scoped = PlatformClient.withScope(client)
       return yield* Effect.acquireRelease(
-        Effect.sync(() => new FiberClient(scoped, (effect) => fork(withSettings(effect)))),
+        Effect.sync(() => new FiberClient(scoped, (effect) => fork(withSettings(effect), { immediate: false }))),
         (self) => self.close
       )
     })

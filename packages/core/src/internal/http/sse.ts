@@ -31,7 +31,6 @@ export class EventParser {
   private readonly partial = new Bytes()
   private marked = 0
   private afterCr = false
-  private stopped = false
 
   private size = 0
   private type = ""
@@ -45,11 +44,6 @@ export class EventParser {
     lastEventId = ""
   ) {
     this.lastEventId = lastEventId
-  }
-
-  /** No event is reported any more, not even one that is in the current chunk. */
-  stop(): void {
-    this.stopped = true
   }
 
   /** Whether an event has begun that is not complete. */
@@ -66,7 +60,7 @@ export class EventParser {
     }
     let lf = -2
     let cr = -2
-    while (start < chunk.length && !this.stopped) {
+    while (start < chunk.length) {
       if (lf !== -1 && lf < start) lf = chunk.indexOf(LF, start)
       if (cr !== -1 && cr < start) cr = chunk.indexOf(CR, start)
       const end = lf === -1 ? cr : cr === -1 || lf < cr ? lf : cr

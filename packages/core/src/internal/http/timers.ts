@@ -5,7 +5,7 @@
  * Owns: their fibers. Each exists only while it is needed, and all are gone when the session has closed.
  * May not touch: anything that happens per message.
  */
-import * as Clock from "effect/Clock"
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
@@ -62,7 +62,7 @@ export class Timers {
 
   /** Cancels everything without waiting for it. */
   cancelAll(): void {
-    for (const cancel of [...this.cancels]) cancel()
+    for (const cancel of this.cancels) cancel()
   }
 
   /** Cancels everything and waits until it is gone, but for foreign Effects not longer than this. */

@@ -167,6 +167,6 @@ const headersFailed = (wire: Wire, operation: string, cause: Cause.Cause<unknown
 /** Stops whatever is under way, without a report. */
 export const stop = (wire: Wire): void => {
   wire.closed = true
-  for (const exchange of [...wire.live]) exchange.abort()
+  for (const exchange of wire.live) exchange.abort()
   wire.timers.cancelAll()
 }

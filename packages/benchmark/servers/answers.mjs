@@ -1,0 +1,71 @@
+/**
+ * The answers that both servers give, as text that is ready but for the id.
+ *
+ * Owns: what is in a result. May not touch: pipes and sockets.
+ */
+
+const tool = (i, withOutput) => ({
+  name: `tool_${i}`,
+  title: `Tool ${i}`,
+  description: `Does the thing number ${i}: looks something up by its identifier and reports what it has found there.`,
+  inputSchema: {
+    type: "object",
+    properties: {
+      [`id_${i}`]: { type: "string", description: "What to look up" },
+      limit: { type: "integer", minimum: 1, maximum: 100 + i },
+      fields: { type: "array", items: { type: "string", enum: ["name", "size", "owner", `field_${i}`] } }
+    },
+    required: [`id_${i}`]
+  },
+  ...(withOutput && {
+    outputSchema: {
+      type: "object",
+      properties: {
+        [`item_${i}`]: { type: "string" },
+        count: { type: "integer", minimum: 0 },
+        rows: {
+          type: "array",
+          items: { type: "object", properties: { name: { type: "string" }, size: { type: "number" } }, required: ["name"] }
+        }
+      },
+      required: [`item_${i}`, "count"]
+    }
+  })
+})
+
+/** `count` tools, of which every `every`th has an output schema. */
+export const toolsResult = (count, every) =>
+  JSON.stringify({ tools: Array.from({ length: count }, (_, i) => tool(i, i % every === 0)) })
+
+const text = (value) => JSON.stringify({ content: [{ type: "text", text: value }] })
+
+/** The result of the tool `echo`: small, and the same whatever was asked, so that the server costs next to nothing. */
+export const smallResult = text("x")
+
+/** The result of the tool `big`: one text of 1 MB. */
+export const bigResult = text("0123456789abcdef".repeat(65_536))
+
+const initializeResult = (protocolVersion) =>
+  JSON.stringify({
+    protocolVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: "bench", version: "1.0.0" }
+  })
+
+/** One JSON-RPC response. */
+export const response = (id, result) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
+
+/** The text of the result for a request, or `undefined` for what is no request. */
+export const resultFor = (message, tools) => {
+  if (message.id === undefined) return undefined
+  switch (message.method) {
+    case "tools/call":
+      return message.params.name === "big" ? bigResult : smallResult
+    case "tools/list":
+      return tools
+    case "initialize":
+      return initializeResult(message.params.protocolVersion)
+    default:
+      return "{}"
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * An MCP server over Streamable HTTP that answers as fast as Node can: HTTP/1.1 by hand on bare sockets, answers ready
+ * made. `/json` answers requests with JSON, `/sse` with an event stream, `/streams` with the number of standalone streams
+ * that are open. Listens on a free port of 127.0.0.1, tells it on stdout, and ends when its stdin does.
+ */
+import { createServer } from "node:net"
+import { response, resultFor, toolsResult } from "./answers.mjs"
+
+const tools = toolsResult(1, 1)
+const session = "bench-session"
+
+const accepted = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n"
+const deleted = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+const streaming = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n" +
+  "transfer-encoding: chunked\r\n\r\n"
+const refused = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+const sessionHeader = (message) => message.method === "initialize" ? `mcp-session-id: ${session}\r\n` : ""
+
+const asJson = (message, body) =>
+  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n${sessionHeader(message)}content-length: ${body.length}\r\n\r\n` +
+  body
+
+const asEvents = (message, body) => {
+  const event = `event: message\ndata: ${body}\n\n`
+  return "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n" +
+    `${sessionHeader(message)}transfer-encoding: chunked\r\n\r\n` +
+    `${event.length.toString(16)}\r\n${event}\r\n0\r\n\r\n`
+}
+
+let streams = 0
+
+const answer = (head, body, socket) => {
+  if (head.startsWith("GET /streams ")) {
+    return `HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: ${String(streams).length}\r\n\r\n${streams}`
+  }
+  if (head.startsWith("GET ")) {
+    streams++
+    socket.on("close", () => streams--)
+    return streaming
+  }
+  if (head.startsWith("DELETE ")) return deleted
+  const message = JSON.parse(body)
+  const result = resultFor(message, tools)
+  if (result === undefined) return accepted
+  const text = response(message.id, result)
+  return head.startsWith("POST /sse ") ? asEvents(message, text) : asJson(message, text)
+}
+
+const lengthOf = (head) => {
+  const found = /\r\ncontent-length: *(\d+)/i.exec(head)
+  return found === null ? 0 : Number(found[1])
+}
+
+const server = createServer({ noDelay: true }, (socket) => {
+  let rest = ""
+  socket.setEncoding("latin1")
+  socket.on("error", () => socket.destroy())
+  socket.on("data", (chunk) => {
+    rest += chunk
+    let out = ""
+    for (;;) {
+      const end = rest.indexOf("\r\n\r\n")
+      if (end === -1) break
+      const head = rest.slice(0, end)
+      if (/\r\ntransfer-encoding:/i.test(head)) {
+        socket.end(refused)
+        return
+      }
+      const next = end + 4 + lengthOf(head)
+      if (rest.length < next) break
+      out += answer(head, rest.slice(end + 4, next), socket)
+      rest = rest.slice(next)
+    }
+    if (out !== "") socket.write(out, "latin1")
+  })
+})
+
+server.listen(0, "127.0.0.1", 4096, () => process.stdout.write(`${server.address().port}\n`))
+process.stdin.on("end", () => process.exit(0)).resume()

@@ -1,0 +1,23 @@
+/**
+ * The raw SDK: its `Client` over its own transports, with its defaults.
+ */
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { callArguments, promiseLoops, type Session, type Wire } from "./client.js"
+
+const transportOf = (wire: Wire): Transport =>
+  wire.type === "stdio"
+    ? new StdioClientTransport({ command: process.execPath, args: [wire.script, ...wire.args] })
+    : new StreamableHTTPClientTransport(new URL(wire.url)) as Transport
+
+export const open = async (wire: Wire): Promise<Session> => {
+  const client = new Client({ name: "bench", version: "1.0.0" })
+  await client.connect(transportOf(wire))
+  return {
+    ...promiseLoops((name) => client.callTool({ name, arguments: callArguments })),
+    list: async () => (await client.listTools()).tools.length,
+    close: () => client.close()
+  }
+}

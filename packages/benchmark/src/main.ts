@@ -1,0 +1,69 @@
+/**
+ * `npm run bench`: this library beside the raw SDK and beside code written by hand, in one run.
+ */
+import "./builtinFetch.js"
+import { cpus, loadavg } from "node:os"
+import { parse, usage } from "./options.js"
+import type { Line, Row } from "./row.js"
+import { callRows } from "./rows/calls.js"
+import { idleRow } from "./rows/idle.js"
+import { startRows } from "./rows/start.js"
+import { allMet, render } from "./table.js"
+
+const rowDeadlineMillis = 90_000
+
+const rows: ReadonlyArray<Row> = [...callRows, ...startRows, idleRow]
+
+const withDeadline = async <A>(name: string, work: Promise<A>): Promise<A> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${name} took more than ${rowDeadlineMillis} ms`)), rowDeadlineMillis)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const explanation = `
+Medians of interleaved rounds, in brackets the quartiles. [rate]: how many times as fast, more is better. [cost]: how much
+of the time or memory, less is better. SDK: Client and its transports with their defaults. limit: written by hand for
+these servers, without checks or bounds. Absolute values are per call, listing, connect or connection; CPU is that of
+this process, its garbage collector included.`
+
+const main = async (): Promise<number> => {
+  const options = parse(process.argv.slice(2))
+  const wanted = rows.filter((row) => options.only === undefined || row.name.includes(options.only))
+  if (wanted.length === 0) throw new Error(`no row is called like "${options.only}"`)
+  console.log(`Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model}, load ${loadavg()[0]!.toFixed(1)}`)
+  const start = performance.now()
+  const lines: Array<Line> = []
+  const failed: Array<string> = []
+  for (const row of wanted) {
+    process.stderr.write(`${row.name} ...\n`)
+    try {
+      lines.push(...await withDeadline(row.name, row.run(options)))
+    } catch (error) {
+      failed.push(row.name)
+      console.error(`${row.name} failed:`, error)
+    }
+  }
+  console.log(explanation)
+  console.log(`\n${render(lines)}\n`)
+  console.log(
+    `${allMet(lines) ? "Every target was met" : "Not every target was met"}. ` +
+      `${Math.round((performance.now() - start) / 1000)} s, load ${loadavg()[0]!.toFixed(1)}`
+  )
+  if (failed.length > 0) console.error(`Rows that did not run: ${failed.join(", ")}`)
+  return failed.length === 0 ? 0 : 1
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    console.error(error instanceof Error ? error.message : error)
+    console.error(usage)
+    process.exit(1)
+  }
+)

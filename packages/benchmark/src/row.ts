@@ -1,0 +1,33 @@
+/**
+ * What a row of the table is: measurements of each contender, side by side, and what we want of them.
+ *
+ * Owns: the contract between rows, the measuring and the table. May not touch: how anything is measured or shown.
+ */
+import type { Contender } from "./clients/client.js"
+import type { Options } from "./options.js"
+
+/** What is wanted of the ratio of ours to another: `atLeast` for rates, `atMost` for what should be small. */
+export interface Target {
+  readonly against: "sdk" | "limit"
+  readonly bound: number
+}
+
+/** Each contender's values, by round; smaller is better. The first value of one belongs to the first of the others. */
+export type Values = { readonly [C in Contender]: ReadonlyArray<number> }
+
+export interface Line {
+  readonly title: string
+  /** Times are kept in microseconds, whatever they are shown in. */
+  readonly unit: "us" | "ms" | "KB" | "MB"
+  /** Ratios are shown as `rate` (how many times as fast, more is better) or as `cost` (how much of it, less is better). */
+  readonly shows: "rate" | "cost"
+  readonly targets: ReadonlyArray<Target>
+  readonly values: Values
+  /** CPU time of the process that measures, where that means something. */
+  readonly cpu?: Values
+}
+
+export interface Row {
+  readonly name: string
+  readonly run: (options: Options) => Promise<ReadonlyArray<Line>>
+}

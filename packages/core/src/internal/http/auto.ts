@@ -1,0 +1,189 @@
+/**
+ * A server whose transport is not known: Streamable HTTP first, and the older HTTP+SSE where the answer to `initialize`
+ * says that there is no such thing.
+ *
+ * Owns: that decision, and the memory of it for the next session of the channel.
+ * May not touch: either transport.
+ *
+ * | state | event | next |
+ * |---|---|---|
+ * | probing | `initialize` answered 400, 404 or 405 | falling back: the first transport is closed |
+ * | probing | any other answer or failure | settled, told as it is |
+ * | falling back | the older transport is open: `initialize` goes there | second try |
+ * | falling back | it can't be opened: told with both errors | settled |
+ * | second try | `initialize` fails: told with both errors | settled |
+ * | second try | `initialize` is answered | settled |
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as ExecutionStrategy from "effect/ExecutionStrategy"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import type { HttpClient } from "../../HttpExchange.js"
+import type * as McpConfig from "../../McpConfig.js"
+import * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import type { Channel, MessageTransport, TransportEvents } from "../../McpTransport.js"
+import * as LegacySse from "./legacySse.js"
+import * as StreamableHttp from "./streamableHttp.js"
+import type { Timers } from "./timers.js"
+import * as Timer from "./timers.js"
+
+/** What a channel has learned. */
+interface Memory {
+  verdict: "http" | "sse" | undefined
+}
+
+type Open = Channel["open"]
+
+export const make = (config: McpConfig.AnyHttpConfig, client: HttpClient): Open => {
+  const memory: Memory = { verdict: undefined }
+  return (events) => {
+    switch (memory.verdict) {
+      case "http":
+        return StreamableHttp.open(config, client, events)
+      case "sse":
+        return Effect.tapError(LegacySse.open(config, client, events), (error) =>
+          Effect.sync(() => {
+            if (error._tag === "HttpError" || error._tag === "ProtocolViolation") memory.verdict = undefined
+          }))
+      default:
+        return probe(config, client, events, memory)
+    }
+  }
+}
+
+const probe = (
+  config: McpConfig.AnyHttpConfig,
+  client: HttpClient,
+  events: TransportEvents,
+  memory: Memory
+): Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const scope = yield* Effect.scope
+    const first = yield* Scope.fork(scope, ExecutionStrategy.sequential)
+    const second = yield* Scope.fork(scope, ExecutionStrategy.sequential)
+    const timers = yield* Timer.make
+    const auto = new Auto(config, client, events, memory, timers, first, second)
+    yield* Effect.addFinalizer(() => timers.shutdown(1000))
+    auto.current = yield* Scope.extend(StreamableHttp.open(config, client, auto.firstEvents), first)
+    return auto
+  })
+
+class Auto implements MessageTransport {
+  current!: MessageTransport
+  private initialize: McpProtocol.JsonRpcRequest | undefined = undefined
+  private answered = false
+  private firstError: McpError.HttpError | undefined = undefined
+  private cancelFallback: (() => void) | undefined = undefined
+
+  constructor(
+    private readonly config: McpConfig.AnyHttpConfig,
+    private readonly client: HttpClient,
+    private readonly events: TransportEvents,
+    private readonly memory: Memory,
+    private readonly timers: Timers,
+    private readonly first: Scope.CloseableScope,
+    private readonly second: Scope.CloseableScope
+  ) {}
+
+  readonly kind = () => this.current.kind()
+
+  readonly sessionId = () => this.current.sessionId()
+
+  readonly stderrTail = () => undefined
+
+  readonly listen: Effect.Effect<void> = Effect.suspend(() => this.current.listen)
+
+  readonly send: MessageTransport["send"] = (message, sent) => {
+    if (this.initialize === undefined && "method" in message && message.method === "initialize" && "id" in message) {
+      this.initialize = message
+    }
+    this.current.send(message, sent)
+  }
+
+  readonly release = (id: McpProtocol.RequestId): void => {
+    if (id === this.initialize?.id) this.cancelFallback?.()
+    this.current.release(id)
+  }
+
+  readonly negotiated = (protocolVersion: string): void => this.current.negotiated(protocolVersion)
+
+  get firstEvents(): TransportEvents {
+    return {
+      ...this.events,
+      message: (message) => {
+        this.noteAnswer("http", message)
+        this.events.message(message)
+      },
+      requestFailed: (id, error) => {
+        if (id === this.initialize?.id && !this.answered && isNotStreamable(error)) this.fallBack(error)
+        else this.events.requestFailed(id, error)
+      }
+    }
+  }
+
+  private get secondEvents(): TransportEvents {
+    return {
+      ...this.events,
+      message: (message) => {
+        this.noteAnswer("sse", message)
+        this.events.message(message)
+      },
+      requestFailed: (id, error) =>
+        this.events.requestFailed(
+          id,
+          id === this.initialize?.id && !this.answered ? this.both(error) : error
+        )
+    }
+  }
+
+  private noteAnswer(kind: "http" | "sse", message: unknown): void {
+    if (this.answered) return
+    const { id, method } = message as { readonly id?: unknown; readonly method?: unknown }
+    if (method !== undefined || this.initialize === undefined || String(id) !== String(this.initialize.id)) return
+    this.answered = true
+    this.memory.verdict = kind
+  }
+
+  private fallBack(error: McpError.HttpError): void {
+    this.firstError = error
+    const open = Effect.zipRight(
+      Scope.close(this.first, Exit.void),
+      Scope.extend(LegacySse.open(this.config, this.client, this.secondEvents), this.second)
+    )
+    this.cancelFallback = this.timers.run(open, (exit) => {
+      const initialize = this.initialize!
+      if (Exit.isSuccess(exit)) {
+        this.current = exit.value
+        this.current.send(initialize)
+        return
+      }
+      const failure = Cause.failureOption(exit.cause)
+      this.events.requestFailed(initialize.id, failure._tag === "Some" ? this.both(failure.value) : error)
+    })
+  }
+
+  /** A request for credentials must stay what it is; anything else is told together with what the first try met. */
+  private both(error: McpError.McpError): McpError.McpError {
+    const first = this.firstError!
+    if (error._tag === "Unauthorized" || error._tag === "Forbidden") return error
+    return new McpError.HandshakeFailed({
+      server: first.server,
+      operation: first.operation,
+      executed: error.executed,
+      detail: `neither transport works. Streamable HTTP: ${reasonOf(first)}. HTTP+SSE: ${reasonOf(error)}`,
+      ...(first.code === undefined ? undefined : { code: first.code }),
+      ...(first.data === undefined ? undefined : { data: first.data })
+    })
+  }
+}
+
+const isNotStreamable = (error: McpError.McpError): error is McpError.HttpError =>
+  error._tag === "HttpError" && (error.status === 400 || error.status === 404 || error.status === 405)
+
+/** The message without what it has in common with every message. */
+const reasonOf = (error: McpError.McpError): string => {
+  const prefix = `MCP server "${error.server}": ${error.operation}: `
+  return error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message
+}

@@ -1,0 +1,111 @@
+/**
+ * A message without an answer on its way: a notification, or our answer to a request of the server. Over the older
+ * transport also a request, whose answer comes elsewhere.
+ *
+ * Owns: that its sender is told exactly once what became of it.
+ * May not touch: bodies; what comes back is drained.
+ */
+import type { HttpFailure } from "../../HttpExchange.js"
+import type * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import * as Classify from "./classify.js"
+import type { BodyReader, Exchange, HeaderOf, Reader } from "./exchange.js"
+import * as Exchanges from "./exchange.js"
+import type { Unanswered } from "./inbox.js"
+import * as Losses from "./losses.js"
+import { jsonOf } from "./post.js"
+import type { Headers, Wire } from "./wire.js"
+import * as Wires from "./wire.js"
+
+export interface NoteOptions {
+  readonly url: string
+  readonly headers: Headers
+  /** A session id goes with it that had worked before. */
+  readonly sessionWorked: () => boolean
+  readonly sessionId: string | undefined
+  /** The server has accepted it. */
+  readonly onAccepted: () => void
+  /** Told once: without an error when the server has accepted it. */
+  readonly onSettled: (error: McpError.McpError | undefined) => void
+}
+
+export class Note implements Reader, Unanswered {
+  readonly operation: string
+  private settled = false
+  private exchange: Exchange | undefined = undefined
+  private cancelHeaders: (() => void) | undefined = undefined
+  private secrets: ReadonlyArray<string> = []
+
+  constructor(
+    private readonly wire: Wire,
+    private readonly message: McpProtocol.JsonRpcMessage,
+    private readonly options: NoteOptions
+  ) {
+    this.operation = operationOf(message)
+  }
+
+  start(): void {
+    const { wire } = this
+    const body = jsonOf(this.message)
+    if (body === undefined) return this.settle(Losses.notJson(wire.server, this.operation))
+    this.cancelHeaders = Wires.withHeaders(wire, this.operation, this.options.headers, (headers, secrets) => {
+      this.secrets = secrets
+      this.exchange = new Exchanges.Exchange(
+        wire,
+        this,
+        { method: "POST", url: this.options.url, headers, body },
+        "request",
+        0
+      )
+      this.exchange.start()
+    }, this.settle)
+  }
+
+  /** A request whose answer has come elsewhere: the rest is read for a second. */
+  answered(): void {
+    this.settled = true
+    this.exchange?.linger()
+  }
+
+  /** Nobody waits for it any more; its sender is not told. */
+  release(): void {
+    this.settled = true
+    this.cancelHeaders?.()
+    this.exchange?.abort()
+  }
+
+  accepted(_status: number, _header: HeaderOf): BodyReader | undefined {
+    this.options.onAccepted()
+    this.settle(undefined)
+    return undefined
+  }
+
+  refused(refusal: Classify.Refusal): void {
+    this.settle(Classify.ofRefusal(this.asked(), refusal, this.wire.timers.now()))
+  }
+
+  failed(failure: HttpFailure): void {
+    this.settle(Classify.ofFailure(this.asked(), this.options.url, failure))
+  }
+
+  readonly settle = (error: McpError.McpError | undefined): void => {
+    if (this.settled) return
+    this.settled = true
+    this.options.onSettled(error)
+  }
+
+  private asked(): Classify.Asked {
+    const { sessionId, sessionWorked } = this.options
+    return {
+      server: this.wire.server,
+      operation: this.operation,
+      id: "id" in this.message && this.message.id !== null ? this.message.id : undefined,
+      sessionWorked: sessionWorked(),
+      version: undefined,
+      secrets: sessionId === undefined ? this.secrets : [...this.secrets, sessionId]
+    }
+  }
+}
+
+export const operationOf = (message: McpProtocol.JsonRpcMessage): string =>
+  "method" in message ? message.method : "response"

@@ -1,0 +1,127 @@
+/**
+ * One session over Streamable HTTP.
+ *
+ * Owns: which messages go out, and the end of the session: everything that is under way is stopped without a report, and
+ * then the server is told, with a deadline, that its session is over. After that nothing is sent.
+ * May not touch: the meaning of messages beyond their ids.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { HttpClient } from "../../HttpExchange.js"
+import * as McpConfig from "../../McpConfig.js"
+import type * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import type { MessageTransport, TransportEvents } from "../../McpTransport.js"
+import { HttpSession } from "./httpSession.js"
+import { Inbox } from "./inbox.js"
+import * as Losses from "./losses.js"
+import { Note, operationOf } from "./note.js"
+import type { PostContext } from "./post.js"
+import { Post } from "./post.js"
+import { ServerStream } from "./serverStream.js"
+import { terminate } from "./terminate.js"
+import type { Wire } from "./wire.js"
+import * as Wires from "./wire.js"
+
+/** How long the opening of a session waits for the standalone stream, in milliseconds. */
+const listenTime = 500
+
+export const open = (
+  config: McpConfig.AnyHttpConfig,
+  client: HttpClient,
+  events: TransportEvents
+): Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope> =>
+  Effect.flatMap(Wires.make(config, client, events), (wire) =>
+    Effect.acquireRelease(
+      Effect.sync(() => new StreamableHttp(wire)),
+      (transport) => transport.close
+    ))
+
+class StreamableHttp implements MessageTransport {
+  private readonly session: HttpSession
+  private readonly inbox: Inbox
+  private readonly context: PostContext
+  private readonly notes = new Set<Note>()
+  private stream: ServerStream | undefined = undefined
+
+  constructor(private readonly wire: Wire) {
+    this.session = new HttpSession(wire.target)
+    this.inbox = new Inbox(wire.events, wire)
+    this.context = { wire, session: this.session, inbox: this.inbox }
+  }
+
+  readonly kind = () => "http" as const
+
+  readonly sessionId = () => this.session.id
+
+  readonly stderrTail = () => undefined
+
+  readonly send: MessageTransport["send"] = (message, sent) => {
+    if (this.wire.closed) {
+      const error = Losses.closing(this.wire.server, operationOf(message), "no")
+      if (isRequest(message)) this.wire.events.requestFailed(message.id, error)
+      else sent?.(error)
+      return
+    }
+    if (isRequest(message)) new Post(this.context, message).start()
+    else this.sendNote(message, sent)
+  }
+
+  readonly release = (id: McpProtocol.RequestId): void => this.inbox.pending.get(id)?.release()
+
+  readonly negotiated = (protocolVersion: string): void => this.session.negotiated(protocolVersion)
+
+  readonly listen: Effect.Effect<void> = Effect.async<void>((resume) => {
+    if (this.wire.closed || this.stream !== undefined) return resume(Effect.void)
+    const stream = new ServerStream(this.context)
+    this.stream = stream
+    const cancel = this.wire.timers.after(listenTime, () => {
+      stream.late()
+      resume(Effect.void)
+    })
+    stream.start(() => {
+      cancel()
+      resume(Effect.void)
+    })
+    return Effect.sync(cancel)
+  })
+
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    const { timers } = this.wire
+    const atMost = Duration.toMillis(McpConfig.timeoutsOf(this.wire.config).close)
+    const until = timers.now() + atMost
+    const notes = [...this.notes]
+    Wires.stop(this.wire)
+    this.inbox.pending.clear()
+    for (const note of notes) note.settle(Losses.closing(this.wire.server, note.operation, "maybe"))
+    return Effect.zipRight(
+      terminate(this.wire, this.session, atMost),
+      Effect.suspend(() => timers.shutdown(Math.max(0, until - timers.now())))
+    )
+  })
+
+  private sendNote(message: McpProtocol.JsonRpcMessage, sent?: (error: McpError.McpError | undefined) => void): void {
+    const { session } = this
+    const withSession = session.id !== undefined
+    const note: Note = new Note(this.wire, message, {
+      url: this.wire.target.url,
+      headers: session.post,
+      sessionId: session.id,
+      sessionWorked: () => withSession && session.worked,
+      onAccepted: () => {
+        if (withSession) session.worked = true
+      },
+      onSettled: (error) => {
+        this.notes.delete(note)
+        if (error?._tag === "SessionExpired") session.lost = true
+        sent?.(error)
+      }
+    })
+    this.notes.add(note)
+    note.start()
+  }
+}
+
+const isRequest = (message: McpProtocol.JsonRpcMessage): message is McpProtocol.JsonRpcRequest =>
+  "method" in message && "id" in message

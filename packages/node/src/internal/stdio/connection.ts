@@ -1,0 +1,264 @@
+/**
+ * One server process as a message transport.
+ *
+ * Owns: the process from its start to its end, what its pipes and its exit mean, and the one truth about whether it is down.
+ * May not touch: the meaning of a message. How the process is started and ended, and its bytes, are its parts' affair.
+ *
+ * | happens                      | then                                                                             |
+ * |------------------------------|----------------------------------------------------------------------------------|
+ * | the process exits            | what it wrote before is read for a moment, then down: `Exited`                   |
+ * | stdout ends                  | an exit may explain it for a moment (then as above), else down: `OutputClosed`   |
+ * | stdin breaks                 | the same, else down: `InputClosed`                                               |
+ * | a line is too long           | down at once: `Overflow`, and SIGTERM to the group                               |
+ * | the scope closes             | down at once: `Closing`; end of input, SIGTERM, SIGKILL; pipes destroyed         |
+ */
+import * as McpConfig from "@mcp-runtime/core/McpConfig"
+import * as McpError from "@mcp-runtime/core/McpError"
+import type * as McpProtocol from "@mcp-runtime/core/McpProtocol"
+import type * as McpTransport from "@mcp-runtime/core/McpTransport"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as FiberId from "effect/FiberId"
+import type * as Scope from "effect/Scope"
+import type { Buffer } from "node:buffer"
+import type { ChildProcessWithoutNullStreams } from "node:child_process"
+import type { Launched } from "./launch.js"
+import { launch } from "./launch.js"
+import { LineSplitter } from "./lineSplitter.js"
+import { ProcessGroup } from "./processGroup.js"
+import { gracesOf, shutdown } from "./shutdown.js"
+import { StderrRing } from "./stderrRing.js"
+import type { Refusal, Sent } from "./stdinWriter.js"
+import { StdinWriter } from "./stdinWriter.js"
+import { watchdog } from "./watchdog.js"
+import { within } from "./within.js"
+
+/** How long an exit may be waited for that explains a closed pipe, and how long a dead process's output is read. */
+const moment = "100 millis"
+
+/** How much of a line that is not JSON is shown. */
+const shownOfLine = 120
+
+/** @internal */
+export const open = (
+  config: McpConfig.StdioConfig,
+  events: McpTransport.TransportEvents
+): Effect.Effect<McpTransport.MessageTransport, McpError.McpError, Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function*() {
+      const started = yield* Effect.acquireRelease(Effect.sync(() => start(config, events)), release)
+      if (Either.isLeft(started)) return yield* Effect.ensuring(restore(started.left), watchdog.settle)
+      const connection = started.right
+      yield* connection.spawned
+      yield* Effect.forkScoped(Effect.interruptible(connection.supervise))
+      return connection.transport
+    })
+  )
+
+/** @internal */
+export type Started = Either.Either<Connection, Launched extends Either.Either<unknown, infer E> ? E : never>
+
+/** Synchronous, so that no interruption and no death of this process comes between the process and who will end it. @internal */
+export const start = (config: McpConfig.StdioConfig, events: McpTransport.TransportEvents): Started => {
+  watchdog.prepare()
+  return Either.map(launch(config), ({ child, pid }) => {
+    const group = new ProcessGroup(pid)
+    watchdog.add(group)
+    return new Connection(config, events, child, group)
+  })
+}
+
+const release = (started: Started): Effect.Effect<void> =>
+  Either.isRight(started) ? started.right.close : watchdog.settle
+
+type Symptom = "Exited" | "OutputClosed" | "InputClosed"
+
+/** @internal */
+export class Connection {
+  private readonly running = Deferred.unsafeMake<void>(FiberId.none)
+  private readonly symptom = Deferred.unsafeMake<Symptom>(FiberId.none)
+  private readonly exited = Deferred.unsafeMake<void>(FiberId.none)
+  private readonly drained = Deferred.unsafeMake<void>(FiberId.none)
+  private readonly closed = Deferred.unsafeMake<void>(FiberId.none)
+  private readonly ring: StderrRing
+  private readonly lines: LineSplitter
+  private readonly writer: StdinWriter
+  readonly pid: number
+  private exit: McpError.ProcessExit | undefined = undefined
+  private openOutputs = 2
+  private down = false
+  private hopeless = false
+  private closing = false
+
+  constructor(
+    private readonly config: McpConfig.StdioConfig,
+    private readonly events: McpTransport.TransportEvents,
+    private readonly child: ChildProcessWithoutNullStreams,
+    private readonly group: ProcessGroup
+  ) {
+    const limits = McpConfig.limitsOf(config)
+    this.pid = group.id
+    this.ring = new StderrRing(limits.stderrTailBytes)
+    this.lines = new LineSplitter(limits.messageBytes, this.onLine, () => this.onOverflow(limits.messageBytes))
+    this.writer = new StdinWriter(
+      child.stdin,
+      config.name,
+      limits.sendBufferBytes,
+      events.requestFailed
+    )
+    this.listen()
+  }
+
+  readonly spawned: Effect.Effect<void> = Deferred.await(this.running)
+
+  readonly transport: McpTransport.MessageTransport = {
+    kind: () => "stdio",
+    sessionId: () => undefined,
+    send: (message: McpProtocol.JsonRpcMessage, sent?: Sent) => this.writer.send(message, sent),
+    release: () => {},
+    negotiated: () => {},
+    listen: Effect.void,
+    stderrTail: () => this.ring.tail()
+  }
+
+  /** Judges the first thing that goes wrong, when a moment has shown what it means. */
+  readonly supervise: Effect.Effect<void> = Effect.gen(this, function*() {
+    const symptom = yield* Deferred.await(this.symptom)
+    if (symptom !== "Exited") yield* within(Deferred.await(this.exited), moment)
+    if (this.exit === undefined) return this.declareDown(symptom, descriptions[symptom])
+    if (!(yield* within(Deferred.await(this.drained), moment))) yield* turnOfTheLoop
+    this.declareDown("Exited", descriptions.Exited)
+  })
+
+  /** Whoever comes second waits for the first. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.closing) return Deferred.await(this.closed)
+    this.closing = true
+    return Effect.ensuring(this.end, Deferred.succeed(this.closed, undefined))
+  }).pipe(Effect.uninterruptible)
+
+  private readonly end: Effect.Effect<void> = Effect.gen(this, function*() {
+    const { group } = this
+    const refusal = this.refusal("Closing", "it was closed by this application")
+    const wasDown = this.down
+    const dead = yield* shutdown({
+      group,
+      exited: Deferred.await(this.exited),
+      endInput: () => {
+        this.writer.end(refusal)
+        if (!wasDown) this.goDown(refusal)
+      },
+      graceful: !this.hopeless,
+      graces: gracesOf(this.config)
+    })
+    if (dead) yield* within(Deferred.await(this.drained), moment)
+    else yield* Effect.logWarning(`MCP server "${this.config.name}": process group ${group.id} outlived SIGKILL`)
+    this.writer.stop(refusal)
+    this.dispose()
+    watchdog.remove(group)
+    yield* watchdog.settle
+  })
+
+  private listen(): void {
+    const { child } = this
+    child.once("spawn", () => Deferred.unsafeDone(this.running, Effect.void))
+    child.on("error", () => {})
+    child.on("exit", this.onExit)
+    child.stdout.on("data", (chunk: Buffer) => this.lines.push(chunk))
+    child.stderr.on("data", (chunk: Buffer) => this.ring.push(chunk))
+    child.stdout.once("close", this.onOutputClosed)
+    child.stderr.once("close", this.onDrained)
+    child.stdin.once("close", () => this.suspect("InputClosed"))
+    for (const stream of child.stdio) stream?.on("error", () => {})
+  }
+
+  private readonly onExit = (code: number | null, signal: string | null): void => {
+    this.exit = { code, signal }
+    this.group.reaped()
+    if (this.group.isEmpty()) watchdog.remove(this.group)
+    this.writer.hold()
+    this.suspect("Exited")
+    Deferred.unsafeDone(this.exited, Effect.void)
+  }
+
+  private readonly onOutputClosed = (): void => {
+    this.lines.end()
+    this.suspect("OutputClosed")
+    this.onDrained()
+  }
+
+  private readonly onDrained = (): void => {
+    if (--this.openOutputs === 0) Deferred.unsafeDone(this.drained, Effect.void)
+  }
+
+  private readonly onLine = (line: string): void => {
+    let message: unknown
+    try {
+      message = JSON.parse(line)
+    } catch {
+      this.events.warning("NotJson", `a line of its output is not JSON: ${McpError.displayText(line, shownOfLine)}`)
+      return
+    }
+    this.events.message(message)
+  }
+
+  private onOverflow(max: number): void {
+    this.hopeless = true
+    this.declareDown("Overflow", `a message of the server is larger than the limit "messageBytes" of ${max}`)
+    this.group.signal("SIGTERM")
+  }
+
+  private suspect(symptom: Symptom): void {
+    Deferred.unsafeDone(this.symptom, Effect.succeed(symptom))
+  }
+
+  private declareDown(reason: McpError.ConnectionClosed["reason"], detail: string): void {
+    const refusal = this.refusal(reason, detail)
+    this.writer.stop(refusal)
+    this.goDown(refusal)
+  }
+
+  private goDown(refusal: Refusal): void {
+    if (this.down) return
+    this.down = true
+    this.lines.stop()
+    this.events.closed(refusal("connection", "maybe"))
+  }
+
+  private refusal(reason: McpError.ConnectionClosed["reason"], detail: string): Refusal {
+    let stderrTail: string | undefined
+    return (operation, executed) =>
+      new McpError.ConnectionClosed({
+        server: this.config.name,
+        operation,
+        executed,
+        reason,
+        detail,
+        exit: this.exit,
+        stderrTail: stderrTail ??= this.ring.tail()
+      })
+  }
+
+  private dispose(): void {
+    const { child } = this
+    for (const emitter of [child, ...child.stdio]) {
+      emitter?.removeAllListeners()
+      emitter?.on("error", () => {})
+    }
+    for (const stream of child.stdio) stream?.destroy()
+    child.unref()
+    Deferred.unsafeDone(this.running, Effect.void)
+  }
+}
+
+const descriptions: { readonly [symptom in Symptom]: string } = {
+  Exited: "the server process ended",
+  OutputClosed: "the server process closed its output, though it still runs",
+  InputClosed: "the server process does not read its input any more"
+}
+
+/** Lets the poll phase run once: what the pipe holds by now is read, however busy this process was. */
+const turnOfTheLoop: Effect.Effect<void> = Effect.async((resume) => {
+  setImmediate(() => resume(Effect.void))
+})

@@ -1,0 +1,189 @@
+/**
+ * Messages out, to the standard input of a process.
+ *
+ * Owns: joining, the bound on what waits, and the truth about each message: accepted, never written, or not known.
+ * May not touch: the process, the answers.
+ *
+ * One write is under way at a time, and whatever comes meanwhile is the next one. So what waits here was certainly never
+ * written, and a reader that stopped costs no listener and no buffer but this one.
+ *
+ * | state   | a new message               | what waits                                  | what is being written               |
+ * |---------|-----------------------------|---------------------------------------------|-------------------------------------|
+ * | open    | waits for the next write    | is written                                  | is accepted when the write is done  |
+ * | held    | waits for the verdict       | waits                                       | waits                               |
+ * | ended   | is refused: not executed    | was refused: not executed                   | is accepted when the write is done  |
+ * | stopped | is refused: not executed    | was refused: not executed                   | was refused: may have been executed |
+ */
+import * as McpError from "@mcp-runtime/core/McpError"
+import type * as McpProtocol from "@mcp-runtime/core/McpProtocol"
+import type * as McpTransport from "@mcp-runtime/core/McpTransport"
+import { Buffer } from "node:buffer"
+import type { Writable } from "node:stream"
+
+/** @internal */
+export type Sent = (error: McpError.McpError | undefined) => void
+
+/** Why nothing can be sent, as the error of one message. @internal */
+export type Refusal = (operation: string, executed: McpError.Executed) => McpError.McpError
+
+/** Messages on their way, with those who want to know that they were accepted. */
+class Batch {
+  text = ""
+  bytes = 0
+  awaited = false
+  readonly messages: Array<McpProtocol.JsonRpcMessage> = []
+  readonly sent: Array<Sent | undefined> = []
+
+  clear(): void {
+    this.text = ""
+    this.bytes = 0
+    this.awaited = false
+    this.messages.length = 0
+    this.sent.length = 0
+  }
+}
+
+/** @internal */
+export class StdinWriter {
+  private waiting = new Batch()
+  private writing = new Batch()
+  private scheduled = false
+  /** A write is under way, or none may follow. */
+  private busy = false
+  private held = false
+  private refusal: Refusal | undefined = undefined
+
+  constructor(
+    private readonly stream: Writable,
+    private readonly server: string,
+    private readonly maxBytes: number,
+    private readonly requestFailed: McpTransport.TransportEvents["requestFailed"]
+  ) {}
+
+  send(message: McpProtocol.JsonRpcMessage, sent: Sent | undefined): void {
+    if (this.refusal !== undefined) return this.fail(message, sent, this.refusal(operationOf(message), "no"))
+    let line: string
+    try {
+      line = JSON.stringify(message)
+    } catch (error) {
+      return this.fail(message, sent, this.notJson(message, error))
+    }
+    const { waiting } = this
+    const bytes = Buffer.byteLength(line) + 1
+    if (waiting.bytes + this.writing.bytes + bytes > this.maxBytes) {
+      return this.fail(message, sent, this.tooMuch(message))
+    }
+    waiting.bytes += bytes
+    waiting.text += line
+    waiting.text += "\n"
+    waiting.messages.push(message)
+    waiting.sent.push(sent)
+    if (sent !== undefined) waiting.awaited = true
+    if (!this.scheduled && !this.busy) {
+      this.scheduled = true
+      process.nextTick(this.flush)
+    }
+  }
+
+  /** The input is broken, or nobody is there to read it; why, is not known yet. Everybody waits for `stop`. */
+  hold(): void {
+    this.held = true
+    this.busy = true
+  }
+
+  /** What waits is written if it can be at once, then the input ends. Nothing is accepted any more. */
+  end(refusal: Refusal): void {
+    if (!this.busy) this.write()
+    this.refuse(refusal)
+    this.stream.end()
+  }
+
+  /** Nothing is written any more. Who sent a message that was not accepted is told. */
+  stop(refusal: Refusal): void {
+    this.hold()
+    this.refuse(refusal)
+    const { writing } = this
+    this.writing = new Batch()
+    for (let i = 0; i < writing.messages.length; i++) {
+      const message = writing.messages[i]!
+      // A request that may have been written gets its error with the end of the session.
+      if (!isRequest(message)) writing.sent[i]?.(refusal(operationOf(message), "maybe"))
+    }
+  }
+
+  private refuse(refusal: Refusal): void {
+    this.refusal ??= refusal
+    const { messages, sent } = this.waiting
+    this.waiting = new Batch()
+    for (let i = 0; i < messages.length; i++) {
+      this.fail(messages[i]!, sent[i], this.refusal(operationOf(messages[i]!), "no"))
+    }
+  }
+
+  private readonly flush = (): void => {
+    this.scheduled = false
+    if (!this.busy) this.write()
+  }
+
+  private write(): void {
+    const batch = this.waiting
+    if (batch.text === "") return
+    this.waiting = this.writing
+    this.writing = batch
+    this.busy = true
+    this.stream.write(batch.text, "utf8", this.written)
+    // The first attempt is made at once. When that fails, not one byte has left us.
+    if (this.stream.errored === null) return
+    this.writing = this.waiting
+    this.waiting = batch
+    this.hold()
+  }
+
+  private readonly written = (error?: Error | null): void => {
+    if (error !== undefined && error !== null) return this.hold()
+    if (this.held) return
+    this.accepted()
+    if (this.refusal !== undefined) return
+    this.busy = false
+    if (!this.scheduled) this.write()
+  }
+
+  private accepted(): void {
+    const { writing } = this
+    if (!writing.awaited) return writing.clear()
+    this.writing = new Batch()
+    for (let i = 0; i < writing.messages.length; i++) {
+      if (!isRequest(writing.messages[i]!)) writing.sent[i]?.(undefined)
+    }
+  }
+
+  private fail(message: McpProtocol.JsonRpcMessage, sent: Sent | undefined, error: McpError.McpError): void {
+    if (isRequest(message)) this.requestFailed(message.id, error)
+    else sent?.(error)
+  }
+
+  private tooMuch(message: McpProtocol.JsonRpcMessage): McpError.McpError {
+    return new McpError.LimitExceeded({
+      server: this.server,
+      operation: operationOf(message),
+      executed: "no",
+      limit: "sendBufferBytes",
+      max: this.maxBytes
+    })
+  }
+
+  private notJson(message: McpProtocol.JsonRpcMessage, error: unknown): McpError.McpError {
+    const why = error instanceof Error ? McpError.displayText(error.message, 200) : "of another kind"
+    return new McpError.ConfigInvalid({
+      server: this.server,
+      operation: operationOf(message),
+      executed: "no",
+      problems: [{ field: "params", problem: `can't be written as JSON: ${why}` }]
+    })
+  }
+}
+
+const isRequest = (message: McpProtocol.JsonRpcMessage): message is McpProtocol.JsonRpcRequest =>
+  "method" in message && "id" in message
+
+const operationOf = (message: McpProtocol.JsonRpcMessage): string => "method" in message ? message.method : "response"

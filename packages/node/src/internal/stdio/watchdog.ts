@@ -1,0 +1,152 @@
+/**
+ * Ends the servers when this process dies in a way that lets it do nothing any more, as by SIGKILL.
+ *
+ * Owns: one tiny shell per host, in its own process group, that reads from a pipe which groups live. The pipe ends with this
+ * process, whatever ends it; then the shell ends what is left. Where there is no such shell, a hook on `exit` does its best.
+ * May not touch: sessions. Whatever fails here, no session fails.
+ *
+ * No signal handler is installed in this process: what Ctrl-C and SIGTERM do to it stays its own affair.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
+import type { ChildProcess } from "node:child_process"
+import { spawn } from "node:child_process"
+import type { Socket } from "node:net"
+import type { ProcessGroup } from "./processGroup.js"
+import { within } from "./within.js"
+
+/** Lines `+<group>` and `-<group>`; at the end of them TERM, up to a second, KILL. Builtins and `sleep` only. */
+const script = `trap '' INT TERM HUP
+groups=' '
+while IFS= read -r line; do
+  id=\${line#?}
+  case $line in
+    +*) groups="$groups$id " ;;
+    -*) case $groups in *" $id "*) groups="\${groups%%" $id "*} \${groups#*" $id "}" ;; esac ;;
+  esac
+done
+for id in $groups; do kill -TERM "-$id"; done
+for round in 1 2 3 4 5 6 7 8 9 10; do
+  left=
+  for id in $groups; do kill -0 "-$id" && left=yes; done
+  [ -z "$left" ] && exit 0
+  sleep 0.1 || { sleep 1; break; }
+done
+for id in $groups; do kill -KILL "-$id"; done
+`
+
+/** How often a shell that dies is replaced while groups live. */
+const maxReplacements = 3
+
+interface Shell {
+  readonly child: ChildProcess
+  readonly input: Socket
+  readonly exited: Deferred.Deferred<void>
+}
+
+/** @internal */
+export class Watchdog {
+  private readonly groups = new Map<number, ProcessGroup>()
+  private shell: Shell | undefined = undefined
+  private replacements = 0
+  private hooked = false
+
+  constructor(private readonly command: string | undefined) {}
+
+  /** Has the shell running before there is anything to watch. */
+  prepare(): void {
+    if (this.shell !== undefined || this.replacements >= maxReplacements) return
+    this.shell = this.start()
+    if (this.shell === undefined) this.replacements++
+  }
+
+  /** Called in the tick in which the process was started. */
+  add(group: ProcessGroup): void {
+    this.groups.set(group.id, group)
+    this.prepare()
+    this.write(`+${group.id}\n`)
+    this.hook()
+  }
+
+  /** The group is empty: its number may belong to a stranger soon. */
+  remove(group: ProcessGroup): void {
+    if (!this.groups.delete(group.id)) return
+    this.write(`-${group.id}\n`)
+    this.hook()
+  }
+
+  /** When nothing is left to watch, the shell is ended and its exit awaited. */
+  readonly settle: Effect.Effect<void> = Effect.suspend(() => {
+    const shell = this.shell
+    if (this.groups.size > 0 || shell === undefined) return Effect.void
+    this.shell = undefined
+    this.replacements = 0
+    shell.child.ref()
+    shell.input.end()
+    const exited = Deferred.await(shell.exited)
+    return within(exited, "1 second").pipe(
+      Effect.flatMap((ended) => {
+        if (ended) return Effect.void
+        shell.child.kill("SIGKILL")
+        return within(exited, "1 second")
+      }),
+      Effect.zipRight(Effect.sync(() => {
+        shell.child.unref()
+        shell.input.destroy()
+      }))
+    )
+  })
+
+  private start(): Shell | undefined {
+    if (this.command === undefined) return undefined
+    try {
+      const child = spawn(this.command, ["-c", script, "mcp-runtime-watchdog"], {
+        cwd: "/",
+        env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin" },
+        stdio: ["pipe", "ignore", "ignore"],
+        detached: true
+      })
+      const shell: Shell = { child, input: child.stdin as Socket, exited: Deferred.unsafeMake(FiberId.none) }
+      child.on("error", () => this.lost(shell))
+      child.on("exit", () => this.lost(shell))
+      if (child.pid === undefined) return undefined
+      shell.input.on("error", () => {})
+      shell.input.unref()
+      child.unref()
+      return shell
+    } catch {
+      return undefined
+    }
+  }
+
+  private lost(shell: Shell): void {
+    Deferred.unsafeDone(shell.exited, Effect.void)
+    if (this.shell !== shell) return
+    this.shell = undefined
+    this.replacements++
+    if (this.groups.size === 0) return
+    this.prepare()
+    for (const id of this.groups.keys()) this.write(`+${id}\n`)
+    this.hook()
+  }
+
+  private write(line: string): void {
+    this.shell?.input.write(line)
+  }
+
+  private hook(): void {
+    const needed = this.shell === undefined && this.groups.size > 0
+    if (needed === this.hooked) return
+    this.hooked = needed
+    if (needed) process.on("exit", this.killAll)
+    else process.off("exit", this.killAll)
+  }
+
+  private readonly killAll = (): void => {
+    for (const group of this.groups.values()) group.killSync()
+  }
+}
+
+/** The one of this process. @internal */
+export const watchdog = new Watchdog(process.platform === "win32" ? undefined : "/bin/sh")

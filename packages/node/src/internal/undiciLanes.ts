@@ -1,0 +1,228 @@
+/**
+ * The sockets of one origin: lanes, each with at most one exchange, and those who wait for a lane.
+ *
+ * Owns: which exchange goes over which socket, and the end of both. A lane is one `undici.Client`, which parses and writes.
+ * May not touch: the meaning of a failure, settings of sockets.
+ *
+ * Why not `undici.Pool`: to abort a request there reconnects its client only to drop the request; a request that waits can't
+ * be taken back; a client removed after a failed connection is not destroyed with the pool; and a sequence of requests
+ * takes turns over two sockets.
+ *
+ * | exchange    | event                | becomes                                                                 |
+ * |-------------|----------------------|-------------------------------------------------------------------------|
+ * | (new)       | a lane is free       | in lane                                                                 |
+ * | (new)       | fewer lanes than max | in a new lane                                                           |
+ * | (new)       | neither              | waiting                                                                 |
+ * | waiting     | a lane is freed      | in lane                                                                 |
+ * | waiting     | abort                | done, no socket was touched                                             |
+ * | in lane     | end of the answer    | done, the lane is free                                                  |
+ * | in lane     | abort, failure       | done, the lane is destroyed with its socket, one who waits gets another |
+ */
+import { failureFromError, type HttpFailure, type HttpListener } from "@mcp-runtime/core/HttpExchange"
+import type { EventEmitter } from "node:events"
+import type { IncomingHttpHeaders } from "node:http"
+import * as Undici from "undici"
+import { type Destination, dial, type DialContext, DialFailed, proxyRefusal } from "./undiciDial.js"
+
+const noop = () => {}
+
+const failureOf = (error: unknown, started: boolean): HttpFailure =>
+  error instanceof DialFailed ? error.failure : failureFromError(error, started ? "sent" : "unsent")
+
+/**
+ * One request on its way: its part that `undici` sees, and its state.
+ *
+ * @internal
+ */
+export class Exchange implements Undici.Dispatcher.DispatchHandler {
+  lane: Lane | undefined
+  /** `undici` has begun to write the request. */
+  started = false
+  done = false
+  dispatching = false
+
+  constructor(
+    readonly options: Undici.Dispatcher.DispatchOptions,
+    readonly listener: HttpListener,
+    readonly lanes: Lanes
+  ) {}
+
+  onRequestStart(): void {
+    this.started = true
+  }
+
+  onResponseStart(_: Undici.Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (this.done || status < 200) return
+    const { proxyAuthorized } = this.lanes
+    if (status === 407 && proxyAuthorized !== undefined) return this.fail(proxyRefusal(status, proxyAuthorized))
+    this.listener.head(status, (name) => {
+      const value = headers[name]
+      return typeof value === "string" ? value : Array.isArray(value) ? value.join(", ") : undefined
+    })
+  }
+
+  onResponseData(_: Undici.Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if (!this.done) this.listener.data(chunk)
+  }
+
+  onResponseEnd(): void {
+    if (this.done) return
+    this.done = true
+    this.lane?.free()
+    this.listener.end()
+  }
+
+  onResponseError(_: Undici.Dispatcher.DispatchController, error: Error): void {
+    if (this.done) return
+    const failure = failureOf(error, this.started)
+    if (this.dispatching) queueMicrotask(() => this.fail(failure))
+    else this.fail(failure)
+  }
+
+  fail(failure: HttpFailure): void {
+    if (this.done) return
+    this.done = true
+    this.lane?.destroy()
+    this.listener.failed(failure)
+  }
+}
+
+/**
+ * One client of one socket. It is destroyed with the first exchange that does not end well.
+ */
+class Lane {
+  current: Exchange | undefined
+  readonly #client: Undici.Client
+  #cancelDial: (() => void) | undefined
+  #destroyed = false
+
+  constructor(readonly lanes: Lanes) {
+    this.#client = new Undici.Client(lanes.origin, {
+      ...lanes.clientOptions,
+      connect: (_, connected) => {
+        this.#cancelDial = dial(lanes.context, lanes.destination, (failed, socket) => {
+          this.#cancelDial = undefined
+          if (failed !== null) connected(failed, null)
+          else if (socket !== null) connected(null, socket)
+        })
+      }
+    })
+    const events: EventEmitter = this.#client
+    events.on("error", noop)
+    events.on("disconnect", () => {
+      if (this.current === undefined) this.destroy()
+    })
+  }
+
+  run(exchange: Exchange): void {
+    this.current = exchange
+    exchange.lane = this
+    exchange.dispatching = true
+    this.#client.dispatch(exchange.options, exchange)
+    exchange.dispatching = false
+  }
+
+  free(): void {
+    this.current = undefined
+    this.lanes.freed(this)
+  }
+
+  destroy(): void {
+    if (this.#destroyed) return
+    this.#destroyed = true
+    this.current = undefined
+    this.#cancelDial?.()
+    this.#client.destroy(null, noop)
+    this.lanes.destroyed(this)
+  }
+}
+
+/** @internal */
+export interface LanesOptions {
+  readonly origin: string
+  readonly destination: Destination
+  readonly context: DialContext
+  readonly clientOptions: Undici.Client.Options
+  readonly max: number
+  /** Set where requests are handed to a proxy as they are: whether it was given credentials. */
+  readonly proxyAuthorized: boolean | undefined
+}
+
+/** @internal */
+export class Lanes {
+  readonly origin: string
+  readonly destination: Destination
+  readonly context: DialContext
+  readonly clientOptions: Undici.Client.Options
+  readonly proxyAuthorized: boolean | undefined
+  readonly #max: number
+  readonly #all = new Set<Lane>()
+  readonly #waiting = new Set<Exchange>()
+  /** The last one freed is the first one used, so that sockets which are not needed grow old and close. */
+  readonly #free: Array<Lane> = []
+  #closed = false
+
+  constructor(options: LanesOptions) {
+    this.origin = options.origin
+    this.destination = options.destination
+    this.context = options.context
+    this.clientOptions = options.clientOptions
+    this.proxyAuthorized = options.proxyAuthorized
+    this.#max = options.max
+  }
+
+  submit(exchange: Exchange): void {
+    const lane = this.#free.pop() ?? this.#add()
+    if (lane === undefined) this.#waiting.add(exchange)
+    else lane.run(exchange)
+  }
+
+  abort(exchange: Exchange): void {
+    if (exchange.done) return
+    exchange.done = true
+    if (exchange.lane === undefined) this.#waiting.delete(exchange)
+    else exchange.lane.destroy()
+  }
+
+  /** Ends everything without a word to anyone. */
+  close(): void {
+    this.#closed = true
+    for (const exchange of this.#waiting) exchange.done = true
+    this.#waiting.clear()
+    for (const lane of this.#all) {
+      if (lane.current !== undefined) lane.current.done = true
+      lane.destroy()
+    }
+  }
+
+  freed(lane: Lane): void {
+    const next = this.#next()
+    if (next === undefined) this.#free.push(lane)
+    else lane.run(next)
+  }
+
+  destroyed(lane: Lane): void {
+    this.#all.delete(lane)
+    const index = this.#free.indexOf(lane)
+    if (index !== -1) this.#free.splice(index, 1)
+    if (this.#waiting.size === 0) return
+    const another = this.#add()
+    const next = another === undefined ? undefined : this.#next()
+    if (next !== undefined) another?.run(next)
+  }
+
+  #add(): Lane | undefined {
+    if (this.#closed || this.#all.size >= this.#max) return undefined
+    const lane = new Lane(this)
+    this.#all.add(lane)
+    return lane
+  }
+
+  #next(): Exchange | undefined {
+    for (const exchange of this.#waiting) {
+      this.#waiting.delete(exchange)
+      return exchange
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,106 @@
+/** What becomes of servers when the application that started them dies: S19, S20. */
+import { assert, describe, it } from "@effect/vitest"
+import * as StdioFixture from "@mcp-runtime/testing/StdioFixture"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { fileURLToPath } from "node:url"
+import { isAlive, isWatchdog, markedWith, until } from "./internal/processes.js"
+
+const hostScript = fileURLToPath(new URL("./internal/stdioHost.ts", import.meta.url))
+
+/** A well-behaved server, one with something open, one that ignores everything, one behind a shell, one with a helper. */
+const inputs = (mark: string): ReadonlyArray<string> => {
+  const env = { MCP_TEST_HOST: mark }
+  const shutdown = { afterEof: "100 millis", afterTerm: "100 millis" } as const
+  return [
+    StdioFixture.config([], { env, shutdown }),
+    StdioFixture.config(["keepalive"], { env, shutdown }),
+    StdioFixture.config(["keepalive", "ignoreterm"], { env, shutdown }),
+    StdioFixture.wrapped(["keepalive", "ignoreterm"], { env, shutdown }),
+    StdioFixture.config(["stubbornchild"], { env, shutdown })
+  ].map((_) => JSON.stringify(_))
+}
+
+interface Host {
+  readonly pid: number
+  readonly watchdog: number
+  readonly mark: string
+  readonly output: () => string
+  readonly ended: Effect.Effect<number | string | null>
+}
+
+/** Starts the application and waits until its servers run. */
+const startHost = (then: "stay" | "exit" | "throw" | "close") =>
+  Effect.gen(function*() {
+    const mark = randomUUID()
+    const child = spawn(
+      process.execPath,
+      ["--import", "tsx", "--conditions=@mcp-runtime/source", hostScript, then, ...inputs(`MCP_TEST_HOST=${mark}`)],
+      { stdio: ["ignore", "pipe", "pipe"] }
+    )
+    let output = ""
+    let errors = ""
+    let ending: number | string | null | undefined
+    child.stdout.on("data", (chunk) => output += String(chunk))
+    child.stderr.on("data", (chunk) => errors += String(chunk))
+    child.on("exit", (code, signal) => ending = signal ?? code)
+    yield* Effect.addFinalizer(() => Effect.sync(() => child.kill("SIGKILL")))
+    yield* until("the application is ready", () => output.includes("ready") || ending !== undefined)
+    const watchdogs = /ready (.*)/.exec(output)?.[1]?.split(" ").map(Number) ?? []
+    assert.strictEqual(watchdogs.length, 1, `${output}${errors}`)
+    const host: Host = {
+      pid: child.pid!,
+      watchdog: watchdogs[0]!,
+      mark: `MCP_TEST_HOST=${mark}`,
+      output: () => output,
+      ended: Effect.map(until("the application has ended", () => ending !== undefined), () => ending!)
+    }
+    return host
+  })
+
+const allDead = (host: Host) =>
+  Effect.zipRight(
+    until("all servers are dead", () => markedWith(host.mark).length === 0),
+    until("the watchdog is gone", () => !isAlive(host.watchdog))
+  )
+
+describe("StdioTransport: the application dies", () => {
+  for (const signal of ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    it.live(`S19: killed with ${signal}, it leaves no server and no watchdog`, () =>
+      Effect.scoped(Effect.gen(function*() {
+        const host = yield* startHost("stay")
+        assert.isTrue(isWatchdog(host.watchdog))
+        // Five servers, the shell of one, and the helper of another.
+        assert.isAtLeast(markedWith(host.mark).length, 7)
+        process.kill(host.pid, signal)
+        // No handler of ours changed what the signal does.
+        assert.strictEqual(yield* host.ended, signal)
+        yield* allDead(host)
+      })))
+  }
+
+  it.live("S19: process.exit without a close leaves no server", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const host = yield* startHost("exit")
+      assert.strictEqual(yield* host.ended, 0)
+      yield* allDead(host)
+    })))
+
+  it.live("S19: an uncaught exception leaves no server", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const host = yield* startHost("throw")
+      assert.strictEqual(yield* host.ended, 1)
+      yield* allDead(host)
+    })))
+
+  it.live("S20: an application that does nothing but close stays until the close is complete", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const host = yield* startHost("close")
+      assert.strictEqual(yield* host.ended, 0)
+      // Nothing is waited for: all of it was dead before the application could end.
+      assert.deepStrictEqual(markedWith(host.mark), [])
+      assert.isFalse(isAlive(host.watchdog))
+      assert.include(host.output(), "closed")
+    })))
+})

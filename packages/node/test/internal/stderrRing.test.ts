@@ -1,0 +1,45 @@
+import { assert, describe, it } from "@effect/vitest"
+import { FastCheck } from "effect"
+import { StderrRing } from "../../src/internal/stdio/stderrRing.js"
+
+const tailOf = (capacity: number, chunks: ReadonlyArray<string>) => {
+  const ring = new StderrRing(capacity)
+  for (const chunk of chunks) ring.push(Buffer.from(chunk))
+  return ring.tail()
+}
+
+describe("StderrRing", () => {
+  it("S16: keeps the last bytes, however they come", () => {
+    FastCheck.assert(
+      FastCheck.property(
+        FastCheck.integer({ min: 1, max: 20 }),
+        FastCheck.array(FastCheck.string({ unit: FastCheck.constantFrom("a", "b", "c"), maxLength: 50 }), {
+          minLength: 1
+        }),
+        (capacity, chunks) => assert.strictEqual(tailOf(capacity, chunks), chunks.join("").slice(-capacity))
+      )
+    )
+  })
+
+  it("S16: nothing was written", () => assert.strictEqual(new StderrRing(10).tail(), undefined))
+
+  it("S16: starts with a whole line, so that half of a URL is not taken for text", () => {
+    assert.strictEqual(tailOf(20, ["https://me:hunter2@host/\nsecond\nthird\n"]), "second\nthird")
+  })
+
+  it("S16: a character that was cut is left out, and bytes that are no text do no harm", () => {
+    assert.strictEqual(tailOf(5, ["aa😀b"]), "😀b")
+    assert.strictEqual(tailOf(4, ["aa😀b"]), "b")
+    const ring = new StderrRing(10)
+    ring.push(Buffer.from([0x61, 0xff, 0xfe, 0x62]))
+    assert.strictEqual(ring.tail(), "a\ufffd\ufffdb")
+  })
+
+  it("S16: no control characters, no secrets of URLs", () => {
+    assert.strictEqual(
+      tailOf(100, ["\u001b[31mhttps://me:hunter2@host/p?key=hunter3\u001b[0m"]),
+      "[31mhttps://host/p [0m"
+        .replace("[31mhttps", "[31mhttps")
+    )
+  })
+})
