@@ -8,9 +8,9 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { problemsOf } from "./internal/config/problems.js"
 import * as McpError from "./McpError.js"
 
 /**
@@ -105,7 +105,7 @@ export const PositiveDuration: Schema.Schema<Duration.Duration, Duration.Duratio
   Schema.transform(
     Schema.DurationFromSelf.pipe(
       Schema.filter((_) => Duration.isFinite(_) && Duration.toMillis(_) > 0, {
-        message: () => "must be positive and finite (use null for no limit)"
+        message: () => "must be positive and finite"
       })
     ),
     { decode: (input) => Duration.decode(input as Duration.DurationInput), encode: (duration) => duration }
@@ -114,7 +114,8 @@ export const PositiveDuration: Schema.Schema<Duration.Duration, Duration.Duratio
 
 const isDurationInput = (u: unknown): u is Duration.DurationInput => {
   if (typeof u === "number") return !Number.isNaN(u)
-  return (typeof u === "string" || typeof u === "bigint") && Duration.decodeUnknown(u as string)._tag === "Some"
+  if (Array.isArray(u) && u.some(Number.isNaN)) return false
+  return Duration.decodeUnknown(u)._tag === "Some"
 }
 
 const optionalDuration = Schema.optional(PositiveDuration)
@@ -180,7 +181,11 @@ export const Secret: Schema.Schema<Redacted.Redacted<string>, string | Redacted.
 const common = {
   name: Schema.String.pipe(
     Schema.minLength(1, { message: () => "must not be empty" }),
-    Schema.maxLength(256, { message: () => "must be at most 256 characters" })
+    Schema.maxLength(256, { message: () => "must be at most 256 characters" }),
+    // eslint-disable-next-line no-control-regex
+    Schema.filter((_) => !/[\u0000-\u001f\u007f-\u009f]/.test(_), {
+      message: () => "must not contain control characters"
+    })
   ),
   timeouts: Schema.optional(TimeoutsInput),
   limits: Schema.optional(LimitsInput),
@@ -190,6 +195,25 @@ const common = {
 const noNul = Schema.String.pipe(
   Schema.filter((_) => !_.includes("\0"), { message: () => "must not contain a NUL character" })
 )
+
+/** `__proto__` is no key of a record: as one it would be lost. */
+const recordKey = Schema.String.pipe(Schema.filter((_) => _ !== "__proto__"))
+
+const Env = Schema.Record({ key: recordKey, value: Secret }).pipe(
+  Schema.filter((env) =>
+    Object.entries(env).flatMap(([name, value]) => {
+      const message = envProblem(name, Redacted.value(value))
+      return message === undefined ? [] : [{ path: [name], message }]
+    })
+  )
+)
+
+const envProblem = (name: string, value: string): string | undefined =>
+  name === "" || /[=\0]/.test(name)
+    ? `is not the name of a variable: it must not be empty, nor contain "=" or a NUL character`
+    : value.includes("\0")
+    ? "must not contain a NUL character"
+    : undefined
 
 const command = noNul.pipe(Schema.filter((_) => _.trim() !== "", { message: () => "must not be empty" }))
 
@@ -218,23 +242,27 @@ export const StdioConfig = Schema.Struct({
   command,
   args: Schema.optional(Schema.Array(noNul)),
   /** Added to the environment of the process; a value wins over an inherited one. */
-  env: Schema.optional(Schema.Record({ key: noNul, value: Secret })),
+  env: Schema.optional(Env),
   /** Names of variables handed on from our own environment, beside the minimal set. `"all"` hands on everything. */
   inheritEnv: Schema.optional(Schema.Union(Schema.Literal("all"), Schema.Array(Schema.String))),
   cwd: Schema.optional(noNul),
   shutdown: Schema.optional(Shutdown)
 })
 
-const httpUrl = Schema.String.pipe(
-  Schema.filter((_) => {
-    try {
-      const url = new URL(_)
-      return (url.protocol === "http:" || url.protocol === "https:") && url.hostname !== ""
-    } catch {
-      return false
-    }
-  }, { message: () => "must be an http:// or https:// URL" })
-)
+const isHttpUrl = (text: string): boolean => {
+  try {
+    const url = new URL(text)
+    return (url.protocol === "http:" || url.protocol === "https:") && url.hostname !== ""
+  } catch {
+    return false
+  }
+}
+
+const mustBeHttpUrl = { message: () => "must be an http:// or https:// URL" }
+
+const httpUrl = Schema.String.pipe(Schema.filter(isHttpUrl, mustBeHttpUrl))
+
+const secretHttpUrl = Secret.pipe(Schema.filter((_) => isHttpUrl(Redacted.value(_)), mustBeHttpUrl))
 
 const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 // eslint-disable-next-line no-control-regex
@@ -261,23 +289,22 @@ const reservedHeaders: ReadonlySet<string> = new Set([
  */
 export const headerProblem = (name: string, value: string): string | undefined =>
   !headerName.test(name)
-    ? `"${name.slice(0, 64)}" is not a header name`
+    ? `"${McpError.displayText(name, 64)}" is not a header name`
     : reservedHeaders.has(name.toLowerCase())
     ? `"${name}" is set by the transport and can't be configured`
     : badHeaderValue.test(value)
     ? `the value of "${name}" has a character that headers can't carry`
     : undefined
 
-const Headers = Schema.Record({ key: Schema.String, value: Secret }).pipe(
+const Headers = Schema.Record({ key: recordKey, value: Secret }).pipe(
   Schema.filter((headers) => {
     const seen = new Set<string>()
-    for (const [name, value] of Object.entries(headers)) {
-      const problem = headerProblem(name, Redacted.value(value))
-      if (problem !== undefined) return problem
-      if (seen.has(name.toLowerCase())) return `"${name}" is given twice, in different spelling`
+    return Object.entries(headers).flatMap(([name, value]) => {
+      const twice = seen.has(name.toLowerCase()) ? `"${name}" is given twice, in different spelling` : undefined
       seen.add(name.toLowerCase())
-    }
-    return true
+      const message = headerProblem(name, Redacted.value(value)) ?? twice
+      return message === undefined ? [] : [{ path: [name], message }]
+    })
   })
 )
 
@@ -308,18 +335,32 @@ export type RequestHeaders = Effect.Effect<
   unknown
 >
 
+/** The Effect in a shape that shows nothing: an Effect that has succeeded already would be printed with its value. */
+const hidden = (headers: RequestHeaders): RequestHeaders => {
+  const known = hiddenHeaders.get(headers)
+  if (known !== undefined) return known
+  const suspended = Effect.suspend(() => headers)
+  hiddenHeaders.set(headers, suspended).set(suspended, suspended)
+  return suspended
+}
+
+/** The same configuration decoded twice has the same Effect. */
+const hiddenHeaders = new WeakMap<RequestHeaders, RequestHeaders>()
+
+const isRequestHeaders = (u: unknown): u is RequestHeaders => Effect.isEffect(u)
+
 const http = {
   ...common,
   url: httpUrl,
   headers: Schema.optional(Headers),
   requestHeaders: Schema.optional(
-    Schema.declare((u: unknown): u is RequestHeaders => Effect.isEffect(u), {
-      message: () => "must be an Effect that gives headers"
-    })
+    Schema.declare(isRequestHeaders, { message: () => "must be an Effect that gives headers" }).pipe(
+      Schema.transform(Schema.declare(isRequestHeaders), { decode: hidden, encode: (headers) => headers })
+    )
   ),
   tls: Schema.optional(Tls),
   /** `http://host:port` of a proxy. Credentials in it are used and never shown. */
-  proxy: Schema.optional(Schema.Union(httpUrl, Schema.RedactedFromSelf(httpUrl))),
+  proxy: Schema.optional(secretHttpUrl),
   /** How many sockets the channel may hold for requests. Streams have their own. */
   maxConnections: Schema.optional(positiveInt)
 }
@@ -489,7 +530,7 @@ export const decode = (input: ServerConfigInput): Effect.Effect<ServerConfig, Mc
  * @category decoding
  */
 export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpError.ConfigInvalid> => {
-  if (typeof input !== "object" || input === null) {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) {
     return Effect.fail(invalid("<unnamed>", [{ field: "(root)", problem: "must be an object" }]))
   }
   const { name, transport } = input as { readonly name?: unknown; readonly transport?: unknown }
@@ -503,74 +544,6 @@ export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpEr
   return Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })(input).pipe(
     Effect.mapError((error) => invalid(server, problemsOf(error)))
   )
-}
-
-/** One problem per field, in the words of the schemas' own messages, without the value that was found. */
-const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<McpError.ConfigProblem> => {
-  const problems = new Map<string, string>()
-  for (const issue of collect(error.issue, [])) {
-    const field = issue.path.length === 0 ? "(root)" : issue.path.map(String).join(".")
-    if (!problems.has(field)) problems.set(field, issue.problem)
-  }
-  return [...problems].map(([field, problem]) => ({ field, problem }))
-}
-
-interface FieldIssue {
-  readonly path: ReadonlyArray<PropertyKey>
-  readonly problem: string
-}
-
-const collect = (issue: ParseResult.ParseIssue, path: ReadonlyArray<PropertyKey>): ReadonlyArray<FieldIssue> => {
-  switch (issue._tag) {
-    case "Pointer":
-      return collect(issue.issue, path.concat(issue.path as PropertyKey | ReadonlyArray<PropertyKey>))
-    case "Composite": {
-      const issues = (Array.isArray(issue.issues) ? issue.issues : [issue.issues]) as ReadonlyArray<
-        ParseResult.ParseIssue
-      >
-      const own = messageOf(issue)
-      return own !== undefined ? [{ path, problem: own }] : issues.flatMap((_) => collect(_, path))
-    }
-    case "Refinement":
-    case "Transformation": {
-      if (issue.kind === "From" || issue._tag === "Transformation") return collect(issue.issue, path)
-      const inner = issue.issue._tag === "Type" && issue.issue.message !== undefined ? issue.issue.message : undefined
-      return [{ path, problem: inner ?? messageOf(issue) ?? "has the wrong value" }]
-    }
-    case "Missing":
-      return [{ path, problem: "is missing" }]
-    case "Unexpected":
-      return [{ path, problem: "is not a known field" }]
-    case "Forbidden":
-      return [{ path, problem: "is not allowed here" }]
-    case "Type":
-      return [{ path, problem: issue.message ?? messageOf(issue) ?? `must be ${describe(issue.ast)}` }]
-  }
-}
-
-const messageOf = (issue: ParseResult.ParseIssue): string | undefined => {
-  if (!("ast" in issue)) return undefined
-  const annotation = issue.ast.annotations[Symbol.for("effect/annotation/Message")]
-  if (typeof annotation !== "function") return undefined
-  const message: unknown = (annotation as (issue: ParseResult.ParseIssue) => unknown)(issue)
-  return typeof message === "string" ? message : undefined
-}
-
-const describe = (ast: { readonly _tag: string }): string => {
-  switch (ast._tag) {
-    case "StringKeyword":
-      return "a text"
-    case "NumberKeyword":
-      return "a number"
-    case "BooleanKeyword":
-      return "true or false"
-    case "TupleType":
-      return "a list"
-    case "TypeLiteral":
-      return "an object"
-    default:
-      return "of another kind"
-  }
 }
 
 /**
@@ -601,7 +574,7 @@ const defined = <A extends object>(value: A | undefined): { [K in keyof A]?: Exc
 export const describeTarget = (config: ServerConfig): string => {
   switch (config.transport) {
     case "stdio":
-      return config.command
+      return McpError.displayText(config.command, 1024)
     case "inMemory":
       return "this process"
     default:

@@ -362,7 +362,7 @@ export class InvalidResult extends Schema.TaggedError<InvalidResult>("@mcp-runti
   {
     ...common,
     detail: Schema.String,
-    result: Schema.Unknown
+    result: optional(Schema.Unknown)
   }
 ) {
   override get message() {
@@ -536,7 +536,11 @@ export const isMcpError: (u: unknown) => u is McpError = Schema.is(McpError)
  */
 export const isReplayable = (error: McpError): boolean => error.executed === "no"
 
-const urlish = /[a-z][a-z0-9+.-]{0,31}:\/\/[^\s"'<>]+/gi
+/** Each start of a run of letters is tried once, so that a long text without URLs costs its length and no more. */
+const urlish = /(?<![a-z0-9+.-])([0-9+.-]*)([a-z][a-z0-9+.-]*:\/\/[^\s"'<>]+)/gi
+
+// eslint-disable-next-line no-control-regex
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]+/g
 
 /**
  * A URL that can be shown: without user, password, query and fragment, which may hold secrets.
@@ -560,10 +564,12 @@ export const displayUrl = (url: string): string => {
  * @category redaction
  */
 export const displayText = (text: string, max: number): string => {
-  const bounded = text.length > max ? `${text.slice(0, max)}... (${text.length - max} more characters)` : text
-  return bounded
-    // eslint-disable-next-line no-control-regex
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]+/g, " ")
-    .replace(urlish, displayUrl)
-    .trim()
+  const kept = text.length > max ? text.slice(0, max) : text
+  // A URL that the bound cuts could show its password as its host.
+  const shown = kept.replace(controls, " ").replace(
+    urlish,
+    (match: string, before: string, url: string, at: number, whole: string) =>
+      before + (kept !== text && at + match.length === whole.length ? "<cut URL>" : displayUrl(url))
+  )
+  return kept === text ? shown.trim() : `${shown.trimStart()}... (${text.length - max} more characters)`
 }

@@ -8,11 +8,16 @@ import { childrenOf, commandOf, markedWith } from "./internal/processes.js"
 import type { Wire } from "./internal/wire.js"
 import { clean, connect, decode, open, turn } from "./internal/wire.js"
 
+/** A yield takes nine operations itself: with fewer than ten a fiber would yield for ever. */
+const opsPerStep = 10
+
 /** Tells each step of the fibers that run on it. */
 class CountingScheduler implements Scheduler.Scheduler {
   steps = 0
   constructor(private readonly onStep: (step: number) => void) {}
-  readonly shouldYield = Scheduler.defaultScheduler.shouldYield.bind(Scheduler.defaultScheduler)
+  shouldYield(fiber: Fiber.RuntimeFiber<unknown, unknown>) {
+    return this.steps > 10_000 ? false : Scheduler.defaultScheduler.shouldYield(fiber)
+  }
   scheduleTask(task: Scheduler.Task, priority: number, fiber?: Fiber.RuntimeFiber<unknown, unknown>) {
     Scheduler.defaultScheduler.scheduleTask(
       () => {
@@ -25,14 +30,14 @@ class CountingScheduler implements Scheduler.Scheduler {
   }
 }
 
-/** Runs the program one operation per step and interrupts it in a step. Says how many steps there were. */
+/** Runs the program an operation or two per step, and interrupts it in a step. Says how many steps there were. */
 const interruptedAt = (step: number, program: Effect.Effect<unknown, unknown>) =>
   Effect.gen(function*() {
     const scheduler = new CountingScheduler((now) => {
       if (now === step) fiber.unsafeInterruptAsFork(FiberId.none)
     })
     const fiber: Fiber.RuntimeFiber<unknown, unknown> = yield* program.pipe(
-      Effect.withMaxOpsBeforeYield(1),
+      Effect.withMaxOpsBeforeYield(opsPerStep),
       Effect.withScheduler(scheduler),
       Effect.forkDaemon
     )

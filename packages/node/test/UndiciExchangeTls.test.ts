@@ -68,6 +68,20 @@ describe("undici: TLS", () => {
       }
     }))
 
+  test("a server is told the name that we want, and never an address as a name", () =>
+    Effect.gen(function*() {
+      const names: Array<string> = []
+      const server = yield* httpsServer({
+        SNICallback: (name, done) => {
+          names.push(name)
+          done(null)
+        }
+      })
+      for (const host of ["127.0.0.1", "localhost"]) yield* over({ url: server.url(host), tls: { ca } })
+      assert.strictEqual(server.log.requests.length, 2)
+      assert.deepStrictEqual(names, ["localhost"])
+    }))
+
   test("the second connection of a channel resumes the TLS session of the first", () =>
     Effect.gen(function*() {
       const server = yield* httpsServer({}, "server", (_, response) => {

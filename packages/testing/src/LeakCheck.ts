@@ -11,13 +11,16 @@
  * @example
  * ```ts
  * import { it } from "@effect/vitest"
- * import { LeakCheck } from "@mcp-runtime/testing"
+ * import { McpSession } from "@mcp-runtime/core"
+ * import { LeakCheck, ScriptedServer } from "@mcp-runtime/testing"
+ * import { Effect } from "effect"
  *
  * it.live("closes everything it opens", () =>
- *   LeakCheck.scoped(
- *     // whatever is acquired here is released before the check
- *     McpSession.open(channel)
- *   ))
+ *   LeakCheck.scoped(Effect.gen(function*() {
+ *     // what is acquired here is released before the check
+ *     const session = yield* McpSession.open(yield* ScriptedServer.channel())
+ *     yield* McpSession.ping(session)
+ *   })))
  * ```
  *
  * @since 0.1.0

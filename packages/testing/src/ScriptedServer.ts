@@ -19,6 +19,7 @@
  * @example
  * ```ts
  * import { assert, it } from "@effect/vitest"
+ * import { McpSession } from "@mcp-runtime/core"
  * import { ScriptedServer } from "@mcp-runtime/testing"
  * import { Effect, Fiber, TestClock } from "effect"
  *

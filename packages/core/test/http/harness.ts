@@ -138,8 +138,12 @@ export interface ScriptedClient extends HttpExchange.HttpClient {
   readonly open: () => number
 }
 
-/** Nothing is answered but by the test, or by this function, which is called within `send`. */
-export const scriptedClient = (script?: (exchange: Scripted) => void): ScriptedClient => {
+const answerDelete = (exchange: Scripted) => {
+  if (exchange.request.method === "DELETE") exchange.status(200)
+}
+
+/** Nothing but DELETE is answered but by the test, or by this function, which is called within `send`. */
+export const scriptedClient = (script: (exchange: Scripted) => void = answerDelete): ScriptedClient => {
   const exchanges: Array<Scripted> = []
   return {
     exchanges,
@@ -149,7 +153,7 @@ export const scriptedClient = (script?: (exchange: Scripted) => void): ScriptedC
     send: (request, listener, kind) => {
       const exchange = new Scripted(request, kind, listener)
       exchanges.push(exchange)
-      script?.(exchange)
+      script(exchange)
       return () => {
         exchange.aborted = true
       }

@@ -171,6 +171,10 @@ export class Lanes {
     this.#max = options.max
   }
 
+  get size(): number {
+    return this.#all.size
+  }
+
   submit(exchange: Exchange): void {
     const lane = this.#free.pop() ?? this.#add()
     if (lane === undefined) this.#waiting.add(exchange)
