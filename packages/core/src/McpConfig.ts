@@ -562,6 +562,35 @@ export const limitsOf = (config: ServerConfig): Limits => ({ ...defaultLimits, .
  */
 export const timeoutsOf = (config: ServerConfig): Timeouts => ({ ...defaultTimeouts, ...defined(config.timeouts) })
 
+/**
+ * How a process is ended: its own graces, where it has them, over the defaults.
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const shutdownOf = (config: StdioConfig): {
+  readonly afterEof: Duration.Duration
+  readonly afterTerm: Duration.Duration
+  readonly afterKill: Duration.Duration
+} => ({ ...defaultShutdown, ...defined(config.shutdown) })
+
+const defaultShutdown = {
+  afterEof: Duration.seconds(2),
+  afterTerm: Duration.seconds(2),
+  afterKill: Duration.seconds(2)
+}
+
+/**
+ * After how long a transport that does not end is left to itself: all its own bounds, and some.
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const closeBoundOf = (config: ServerConfig): Duration.Duration => {
+  const shutdown = config.transport === "stdio" ? Object.values(shutdownOf(config)) : []
+  return [timeoutsOf(config).close, ...shutdown].reduce(Duration.sum, Duration.seconds(5))
+}
+
 const defined = <A extends object>(value: A | undefined): { [K in keyof A]?: Exclude<A[K], undefined> } =>
   Object.fromEntries(Object.entries(value ?? {}).filter(([, _]) => _ !== undefined)) as never
 

@@ -21,6 +21,8 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -216,8 +218,9 @@ const openIn = (
     const warnings = new Warnings(config.name, runtime)
     const closed = yield* Deferred.make<McpError.McpError>()
     const serverStream = yield* SubscriptionRef.make<McpTransport.ServerStreamState>("none")
-    // The scope of the wire is made first, so that it is closed last.
-    const wire = yield* Scope.fork(scope, ExecutionStrategy.sequential)
+    const wire = yield* Scope.make()
+    // Registered first, so that the wire is closed last.
+    yield* Effect.addFinalizer((exit) => closeWire(config, wire, exit, warnings))
 
     const inbox = yield* Inbox.make({
       server: config.name,
@@ -294,6 +297,25 @@ const openIn = (
     yield* chooseLogLevel(session, options.logLevel ?? config.logLevel, warnings)
     return session
   }).pipe(Scope.extend(scope))
+
+/**
+ * A wire bounds its own closing; this is for one that does not. It goes on in the background while the session is over, and
+ * what it dies of is a warning: whoever closes a session has no use for it.
+ */
+const closeWire = (
+  config: McpConfig.ServerConfig,
+  wire: Scope.CloseableScope,
+  exit: Exit.Exit<unknown, unknown>,
+  warnings: Warnings
+): Effect.Effect<void> =>
+  Effect.forkDaemon(Scope.close(wire, exit)).pipe(
+    Effect.flatMap((closing) => Effect.interruptible(Fiber.await(closing))),
+    Effect.timeoutOption(McpConfig.closeBoundOf(config)),
+    Effect.map((closed) => {
+      if (Option.isNone(closed)) warnings.add("CloseFailed", "the transport did not close in time")
+      else if (Exit.isFailure(closed.value)) warnings.add("CloseFailed", "the transport failed while it was closed")
+    })
+  )
 
 const closing = (server: string): McpError.McpError =>
   new McpError.ConnectionClosed({

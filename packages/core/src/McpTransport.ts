@@ -53,7 +53,7 @@ export type WarningKind =
   | "SendFailed"
   | "StreamFailed"
   | "HandlerFailed"
-  | "DroppedItem"
+  | "CloseFailed"
 
 /**
  * The standalone stream: `none` where the transport needs none or the server offers none, `open`, or `down` while it is

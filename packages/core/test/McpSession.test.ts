@@ -251,12 +251,17 @@ describe("McpSession.close", () => {
       assert.strictEqual((yield* session.stats).inFlight, 0)
     }))
 
-  it.effect("P14: a wire whose close dies does not lose the rest", () =>
+  it.effect("P14: a wire whose close dies, or never ends, is left to itself, within a bound", () =>
     Effect.gen(function*() {
-      const server = yield* ScriptedServer.make({ close: () => Effect.die("bug") })
-      const exit = yield* Effect.exit(Effect.scoped(McpSession.open(server.channel)))
-      assert(Exit.isFailure(exit))
-      assert.strictEqual((yield* server.stats).closed, 1)
+      const dies = yield* ScriptedServer.make({ close: () => Effect.die("bug") })
+      assert(Exit.isSuccess(yield* Effect.exit(Effect.scoped(McpSession.open(dies.channel)))))
+      assert.strictEqual((yield* dies.stats).closed, 1)
+
+      const hangs = yield* ScriptedServer.make({ close: () => Effect.never })
+      const fiber = yield* Effect.fork(Effect.scoped(McpSession.open(hangs.channel)))
+      yield* hangs.awaitStats((_) => _.opened === 1)
+      yield* TestClock.adjust("10 seconds")
+      assert(Exit.isSuccess(yield* Fiber.await(fiber)))
     }))
 })
 

@@ -84,7 +84,7 @@ describe("StdioTransport: interruption", () => {
           args: [],
           shutdown: { afterEof: "1 hour" }
         }))
-        yield* sweep(life(config, echo), { mark, stride: 1, atLeast: 30 })
+        yield* sweep(life(config, echo), { mark, stride: 1, atLeast: 100 })
       })
     ), 120_000)
 
@@ -98,7 +98,7 @@ describe("StdioTransport: interruption", () => {
             args: ["-c", "trap '' TERM; sleep 300; sleep 300"],
             shutdown: { afterEof: "5 millis", afterTerm: "5 millis", afterKill: "1 hour" }
           }))
-          yield* sweep(life(config, echo), { mark, stride: 3, atLeast: 10 })
+          yield* sweep(life(config, echo), { mark, stride: 3, atLeast: 40 })
         })
       ),
     120_000
@@ -109,7 +109,7 @@ describe("StdioTransport: interruption", () => {
       Effect.gen(function*() {
         const { config, mark } = yield* decode(StdioFixture.config([], { command: "/no/such", cwd: "/tmp" }))
         const program = Effect.flip(life(config, echo))
-        yield* sweep(program, { mark, stride: 1, atLeast: 5 })
+        yield* sweep(program, { mark, stride: 1, atLeast: 60 })
       })
     ), 120_000)
 

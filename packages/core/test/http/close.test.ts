@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { McpError } from "@mcp-runtime/core"
+import type { McpError, McpTransport } from "@mcp-runtime/core"
 import { Deferred, Effect, Exit, Fiber, Scope, TestClock } from "effect"
 import {
   eventOf,
@@ -25,6 +25,10 @@ const opened = (rest: (exchange: Scripted) => void = () => {}, input: HttpInput 
     yield* handshake(transport, recorded)
     return { client, recorded, scope, transport }
   })
+
+/** How many fibers a transport runs. */
+const fibersOf = (transport: McpTransport.MessageTransport) =>
+  (transport as unknown as { readonly wire: { readonly timers: { readonly running: number } } }).wire.timers.running
 
 const close = (scope: Scope.CloseableScope) => Scope.close(scope, Exit.void)
 
@@ -228,7 +232,7 @@ describe("the end of a session over Streamable HTTP", () => {
         const [sent, told] = [client.exchanges.length, recorded.count()]
         yield* TestClock.adjust("1 hour")
         assert.deepStrictEqual([client.exchanges.length, recorded.count()], [sent, told])
-        assert.deepStrictEqual(yield* TestClock.sleeps().pipe(Effect.map((_) => [..._].length)), 0)
+        assert.strictEqual(fibersOf(transport), 0)
       }
     }))
 
@@ -242,6 +246,6 @@ describe("the end of a session over Streamable HTTP", () => {
       yield* handshake(value, recorded)
       yield* value.listen
       yield* close(scope)
-      assert.deepStrictEqual(yield* TestClock.sleeps().pipe(Effect.map((_) => [..._].length)), 0)
+      assert.strictEqual(fibersOf(value), 0)
     }))
 })

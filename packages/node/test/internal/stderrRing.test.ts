@@ -36,10 +36,7 @@ describe("StderrRing", () => {
   })
 
   it("S16: no control characters, no secrets of URLs", () => {
-    assert.strictEqual(
-      tailOf(100, ["\u001b[31mhttps://me:hunter2@host/p?key=hunter3\u001b[0m"]),
-      "[31mhttps://host/p [0m"
-        .replace("[31mhttps", "[31mhttps")
-    )
+    const chunk = "\u001b[31mhttps://me:hunter2@host/p?key=hunter3 \u001b[0m"
+    assert.strictEqual(tailOf(100, [chunk]), "[31mhttps://host/p  [0m")
   })
 })

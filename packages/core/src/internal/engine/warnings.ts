@@ -7,7 +7,11 @@ import * as Runtime from "effect/Runtime"
 import * as McpError from "../../McpError.js"
 import type * as McpTransport from "../../McpTransport.js"
 
-const ourOwnFault: ReadonlySet<McpTransport.WarningKind> = new Set(["HandlerFailed", "DroppedNotification"])
+const ourOwnFault: ReadonlySet<McpTransport.WarningKind> = new Set([
+  "HandlerFailed",
+  "DroppedNotification",
+  "CloseFailed"
+])
 
 export class Warnings {
   private readonly counts: { [kind in McpTransport.WarningKind]?: number } = {}

@@ -54,7 +54,7 @@ export class Timers {
 
   /** The same with up to a quarter more or less, but never longer than `most`. */
   afterAbout(millis: number, most: number, callback: () => void): () => void {
-    const about = Effect.flatMap(Random.next, (_) => Effect.sleep(Math.min(most, millis * (0.75 + _ / 2))))
+    const about = Effect.flatMap(Random.next, (_) => Effect.sleep(Math.min(most, Math.round(millis * (0.75 + _ / 2)))))
     return this.run(about, (exit) => {
       if (Exit.isSuccess(exit)) callback()
     })
