@@ -7,8 +7,8 @@
  *
  * @since 0.1.0
  */
-import type { McpConfig } from "@mcp-runtime/core"
 import * as HttpExchange from "@mcp-runtime/core/HttpExchange"
+import type * as McpConfig from "@mcp-runtime/core/McpConfig"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

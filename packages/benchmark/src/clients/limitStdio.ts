@@ -1,24 +1,44 @@
 /**
  * The limit over stdio: a child process, a map, lines of JSON; writes of one tick joined.
  */
+import { isAscii } from "node:buffer"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import type { Pipe } from "./limit.js"
 
 type Answer = { readonly id: number; readonly result: Record<string, unknown> }
 
-/** Splits chunks into lines. A chunk is searched once, and a long line is joined once. */
+/** Decodes. Latin-1 is copied, UTF-8 is decoded slowly: 0.08 against 0.56 ms for 1 MB of ASCII. */
+const textOf = (bytes: Buffer): string => bytes.toString(isAscii(bytes) ? "latin1" : "utf8")
+
+/** Splits chunks into lines. A chunk is searched once, and what has no end yet is kept in one buffer that only grows. */
 const lineReader = (onLine: (line: string) => void) => {
-  let parts: Array<Buffer> = []
+  let kept = Buffer.allocUnsafeSlow(65_536)
+  let size = 0
+  const keep = (chunk: Buffer): void => {
+    if (size + chunk.length > kept.length) {
+      const larger = Buffer.allocUnsafeSlow(2 * (size + chunk.length))
+      kept.copy(larger, 0, 0, size)
+      kept = larger
+    }
+    chunk.copy(kept, size)
+    size += chunk.length
+  }
+  const take = (chunk: Buffer): string => {
+    if (size === 0) return textOf(chunk)
+    keep(chunk)
+    const text = textOf(kept.subarray(0, size))
+    size = 0
+    return text
+  }
   return (chunk: Buffer): void => {
     const last = chunk.lastIndexOf(10)
     if (last === -1) {
-      parts.push(chunk)
+      keep(chunk)
       return
     }
-    parts.push(chunk.subarray(0, last))
-    const text = (parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString()
-    parts = last + 1 < chunk.length ? [chunk.subarray(last + 1)] : []
+    const text = take(chunk.subarray(0, last))
+    if (last + 1 < chunk.length) keep(chunk.subarray(last + 1))
     let start = 0
     for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
       onLine(text.slice(start, end))

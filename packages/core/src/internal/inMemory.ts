@@ -5,7 +5,6 @@
  * freezing what arrives can't freeze the server's own objects.
  * May not touch: the SDK. Its servers accept the structural type; nothing of it is loaded.
  */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as McpConfig from "../McpConfig.js"
 import * as McpError from "../McpError.js"
@@ -15,21 +14,38 @@ import type * as McpTransport from "../McpTransport.js"
 export const make = (config: McpConfig.InMemoryConfig): McpTransport.Channel => ({
   config,
   open: (events) =>
-    Effect.gen(function*() {
-      const end = new ServerEnd(config.name, events)
-      const server = yield* Effect.try({ try: () => config.server(), catch: () => refused(config.name) })
-      yield* Effect.addFinalizer(() => close(config, end, server))
-      yield* Effect.tryPromise({ try: () => server.connect(end as never), catch: () => refused(config.name) })
-      return transportOver(end)
-    })
+    Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function*() {
+        const end = new ServerEnd(config.name, events)
+        const server = yield* create(config)
+        yield* Effect.addFinalizer(() => close(config, end, server))
+        yield* restore(Effect.tryPromise({
+          try: () => Promise.resolve(server.connect(end as never)),
+          catch: (error) => refused(config.name, "connect", error)
+        }))
+        return transportOver(end)
+      })
+    )
 })
 
-const refused = (server: string): McpError.McpError =>
+const create = (config: McpConfig.InMemoryConfig): Effect.Effect<McpConfig.InProcessServer, McpError.McpError> =>
+  Effect.try({
+    try: () => {
+      const server: Partial<McpConfig.InProcessServer> | null | undefined = config.server()
+      if (typeof server?.connect !== "function") throw new TypeError(`it has no function "connect"`)
+      return server as McpConfig.InProcessServer
+    },
+    catch: (error) => refused(config.name, "create", error)
+  })
+
+const refused = (server: string, step: "create" | "connect", error: unknown): McpError.McpError =>
   new McpError.HandshakeFailed({
     server,
     operation: "open",
     executed: "no",
-    detail: "the in-process server could not be created or connected"
+    detail: `the in-process server could not be ${step === "create" ? "created" : "connected"}${
+      error instanceof Error ? `: ${McpError.displayText(error.message, 512)}` : ""
+    }`
   })
 
 /** The server's own promises are not trusted to settle, nor to be good. */
@@ -40,10 +56,9 @@ const close = (
 ): Effect.Effect<void> =>
   Effect.suspend(() => {
     end.disconnect()
-    if (server.close === undefined) return Effect.void
-    return Effect.tryPromise(() => server.close!()).pipe(
+    return Effect.tryPromise(() => Promise.resolve(server.close?.())).pipe(
       Effect.interruptible,
-      Effect.timeoutOption(Duration.toMillis(McpConfig.timeoutsOf(config).close)),
+      Effect.timeoutOption(McpConfig.timeoutsOf(config).close),
       Effect.ignore
     )
   })
@@ -98,7 +113,13 @@ class ServerEnd implements McpConfig.InProcessTransport {
       this.onmessage(copied as never)
       return undefined
     } catch {
-      return this.closed("the in-process server threw when it was given a message")
+      return new McpError.ResponseLost({
+        server: this.server,
+        operation: "send",
+        executed: "maybe",
+        reason: "Broken",
+        detail: "the in-process server threw when it was given the message"
+      })
     }
   }
 

@@ -24,8 +24,29 @@ export interface Recorded {
   readonly answer: (id: McpProtocol.RequestId) => Effect.Effect<{ readonly [key: string]: unknown }>
 }
 
+/** Those who wait for a condition, which is looked at whenever something changed. */
+const waiting = () => {
+  const checks = new Set<() => void>()
+  return {
+    changed: () => {
+      for (const check of checks) check()
+    },
+    until: (predicate: () => boolean) =>
+      Effect.async<void>((resume) => {
+        const check = () => {
+          if (!predicate()) return
+          checks.delete(check)
+          resume(Effect.void)
+        }
+        checks.add(check)
+        check()
+        return Effect.sync(() => checks.delete(check))
+      })
+  }
+}
+
 export const record = (): Recorded => {
-  const waiters = new Set<() => void>()
+  const { changed, until: wait } = waiting()
   const messages: Array<{ readonly [key: string]: unknown }> = []
   const failed: Array<{ readonly id: McpProtocol.RequestId; readonly error: McpError.McpError }> = []
   const closed: Array<McpError.McpError> = []
@@ -35,19 +56,9 @@ export const record = (): Recorded => {
   const after = (add: () => void) => {
     add()
     count++
-    for (const waiter of waiters) waiter()
+    changed()
   }
-  const until = (predicate: (recorded: Recorded) => boolean) =>
-    Effect.async<void>((resume) => {
-      const check = () => {
-        if (!predicate(recorded)) return
-        waiters.delete(check)
-        resume(Effect.void)
-      }
-      waiters.add(check)
-      check()
-      return Effect.sync(() => waiters.delete(check))
-    })
+  const until = (predicate: (recorded: Recorded) => boolean) => wait(() => predicate(recorded))
   const recorded: Recorded = {
     messages,
     failed,
@@ -136,6 +147,8 @@ export interface ScriptedClient extends HttpExchange.HttpClient {
   readonly of: (method: HttpExchange.HttpRequest["method"]) => ReadonlyArray<Scripted>
   /** How many exchanges hold a socket. */
   readonly open: () => number
+  /** Waits until what was sent or aborted is as wanted. */
+  readonly until: (predicate: () => boolean) => Effect.Effect<void>
 }
 
 const answerDelete = (exchange: Scripted) => {
@@ -145,8 +158,10 @@ const answerDelete = (exchange: Scripted) => {
 /** Nothing but DELETE is answered but by the test, or by this function, which is called within `send`. */
 export const scriptedClient = (script: (exchange: Scripted) => void = answerDelete): ScriptedClient => {
   const exchanges: Array<Scripted> = []
+  const { changed, until } = waiting()
   return {
     exchanges,
+    until,
     last: () => exchanges[exchanges.length - 1]!,
     of: (method) => exchanges.filter((_) => _.request.method === method),
     open: () => exchanges.filter((_) => _.open).length,
@@ -154,8 +169,10 @@ export const scriptedClient = (script: (exchange: Scripted) => void = answerDele
       const exchange = new Scripted(request, kind, listener)
       exchanges.push(exchange)
       script(exchange)
+      changed()
       return () => {
         exchange.aborted = true
+        changed()
       }
     }
   }

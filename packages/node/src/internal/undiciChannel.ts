@@ -4,8 +4,8 @@
  * Owns: from the URL of a request to the lanes of its origin; opening and closing of the whole.
  * May not touch: single sockets and exchanges.
  */
-import type { McpConfig } from "@mcp-runtime/core"
 import type * as HttpExchange from "@mcp-runtime/core/HttpExchange"
+import type * as McpConfig from "@mcp-runtime/core/McpConfig"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"

@@ -4,7 +4,7 @@
  * Owns: reading `tls` and `proxy`, the TLS context, and the words for what is wrong with them.
  * May not touch: sockets. No value of a key, passphrase or proxy password leaves this file in a message.
  */
-import type { McpConfig } from "@mcp-runtime/core"
+import type * as McpConfig from "@mcp-runtime/core/McpConfig"
 import * as McpError from "@mcp-runtime/core/McpError"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

@@ -97,6 +97,9 @@ const decodePage = (field: string) => (result: unknown): { readonly value: Page 
   if (!McpProtocol.isObject(result)) return { problem: "the result is not an object" }
   const items = result[field]
   if (!Array.isArray(items)) return { problem: `"${field}" is not a list` }
-  const cursor = result.nextCursor
-  return { value: { items, cursor: typeof cursor === "string" && cursor !== "" ? cursor : undefined } }
+  const cursor = result.nextCursor ?? ""
+  if (typeof cursor !== "string") {
+    return { problem: `"nextCursor" is not a text, so the rest of the list can't be asked for` }
+  }
+  return { value: { items, cursor: cursor === "" ? undefined : cursor } }
 }

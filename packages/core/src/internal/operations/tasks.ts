@@ -10,11 +10,13 @@
  * completed       -> ask for the result
  * failed          -> ask for the result: a result with isError is a value, an error is TaskFailed
  * cancelled       -> TaskFailed
+ * unknown         -> TaskFailed: it has expired
  * ```
  */
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Ref from "effect/Ref"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
@@ -89,37 +91,111 @@ export const startTask = (
     "tasks.requests.tools.call",
     session.info.capabilities.tasks?.requests?.tools?.call,
     Effect.gen(function*() {
-      const created = session.requestWith(
-        "tools/call",
-        { ...params, task: options?.ttl === undefined ? {} : { ttl: Duration.toMillis(options.ttl) } },
-        decodeCreated,
-        options
+      const asked = yield* taskRequest(session, options)
+      const startedAt = yield* Clock.currentTimeMillis
+      const task = new Watched(session)
+      yield* Effect.addFinalizer(() => task.abandon)
+      yield* session.requestWith("tools/call", { ...params, task: asked }, task.created, options).pipe(
+        Effect.onError(() => task.abandon)
       )
-      const last = yield* registered(session, created)
-      const { taskId } = yield* Ref.get(last)
+      const each = forEach(options)
       return {
-        taskId,
-        current: Ref.get(last),
-        result: bounded(session, options, follow(session, last, withoutProgress(options))),
-        cancel: Effect.flatMap(cancelTask(session, taskId, withoutProgress(options)), (task) => Ref.set(last, task))
+        taskId: task.id,
+        current: Effect.sync(() => task.last),
+        result: bounded(session, options, startedAt, follow(task, each)),
+        cancel: task.cancel(each)
       }
     })
   )
 
-/** The moment a task is known there is a finalizer that cancels it. */
-const registered = (
-  session: Port,
-  created: Result<McpProtocol.Task>
-): Effect.Effect<Ref.Ref<McpProtocol.Task>, McpError.McpError, Scope.Scope> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function*() {
-      const last = yield* Ref.make(yield* restore(created))
-      yield* Effect.addFinalizer(() =>
-        Effect.flatMap(Ref.get(last), (task) => isOver(task) ? Effect.void : abandon(session, task.taskId))
+/** What the call says about its task. A time that could never come true is refused rather than taken for another. */
+const taskRequest = (session: Port, options: TaskOptions | undefined): Result<McpProtocol.JsonObject> => {
+  if (options?.ttl === undefined) return Effect.succeed({})
+  const ttl = Option.map(Duration.decodeUnknown(options.ttl), Duration.toMillis)
+  return Option.isSome(ttl) && ttl.value > 0 && Number.isFinite(ttl.value)
+    ? Effect.succeed({ ttl: ttl.value })
+    : Effect.fail(
+      new McpError.ConfigInvalid({
+        server: session.server,
+        operation: "tools/call",
+        executed: "no",
+        problems: [{ field: "ttl", problem: "must be a positive and finite duration" }]
+      })
+    )
+}
+
+/**
+ * What is known of a task. It is known the moment the server's answer arrives, before any fiber has seen it, so that an
+ * interruption at that very moment can't lose it.
+ */
+class Watched {
+  private task: McpProtocol.Task | undefined = undefined
+  private over = false
+  private cancelAsked = false
+
+  constructor(readonly session: Port) {}
+
+  readonly created = (result: unknown): McpProtocol.Decoded<McpProtocol.Task> => {
+    const decoded = McpProtocol.decodeTask(McpProtocol.isObject(result) ? result.task : undefined)
+    if ("value" in decoded) this.saw(decoded.value)
+    return decoded
+  }
+
+  get id(): string {
+    return this.last.taskId
+  }
+
+  get last(): McpProtocol.Task {
+    return this.task!
+  }
+
+  /** A task keeps the id it was created with, whatever the server calls it later. */
+  saw(task: McpProtocol.Task): McpProtocol.Task {
+    const id = this.task?.taskId ?? task.taskId
+    this.task = task.taskId === id ? task : Object.freeze({ ...task, taskId: id })
+    if (task.status === "completed" || task.status === "failed" || task.status === "cancelled") this.over = true
+    return this.task
+  }
+
+  /** Its result is there. */
+  completed(): void {
+    if (!this.over) this.saw({ ...this.last, status: "completed" })
+  }
+
+  /** The server does not know it any more. */
+  expired(): void {
+    this.over = true
+  }
+
+  /** Asks the server to stop it, where that makes sense. */
+  cancel(options: EachRequest): Result<void> {
+    return Effect.suspend(() => {
+      if (this.over) return Effect.void
+      this.cancelAsked = true
+      return cancelTask(this.session, this.id, options.request).pipe(
+        Effect.tapError((error) =>
+          Effect.sync(() => {
+            if (McpError.isReplayable(error)) this.cancelAsked = false
+          })
+        ),
+        Effect.map((task) => {
+          this.saw(task)
+        })
       )
-      return last
     })
-  )
+  }
+
+  /** Nobody waits for it any more: best effort, once, within a bound. The end of a scope must not wait for a server. */
+  readonly abandon: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.task === undefined || this.over || this.cancelAsked) return Effect.void
+    this.cancelAsked = true
+    return cancelTask(this.session, this.id).pipe(
+      Effect.interruptible,
+      Effect.timeoutOption(cancelWithin),
+      Effect.ignore
+    )
+  })
+}
 
 /**
  * The state of a task.
@@ -173,112 +249,133 @@ export const listTasks = (session: Port, options?: RequestOptions): Result<McpPr
     listAll(session, "tasks/list", "tasks", McpProtocol.decodeTask, options)
   )
 
-const isOver = (task: McpProtocol.Task): boolean =>
-  task.status === "completed" || task.status === "failed" || task.status === "cancelled"
+/** What goes for each request about a task. They are not the call: its progress, metadata and total time are not theirs. */
+interface EachRequest {
+  readonly request: RequestOptions | undefined
+  readonly onStatus: TaskOptions["onStatus"]
+}
 
-const decodeCreated = (result: unknown) =>
-  McpProtocol.decodeTask(McpProtocol.isObject(result) ? result.task : undefined)
-
-/** The requests about a task are not the call: its progress, metadata and total time are not theirs. */
-const withoutProgress = (options: TaskOptions | undefined): TaskOptions => ({
-  ...(options?.timeout !== undefined && { timeout: options.timeout }),
-  ...(options?.onStatus !== undefined && { onStatus: options.onStatus })
+const forEach = (options: TaskOptions | undefined): EachRequest => ({
+  request: options?.timeout === undefined ? undefined : { timeout: options.timeout },
+  onStatus: options?.onStatus
 })
 
-const follow = (
-  session: Port,
-  last: Ref.Ref<McpProtocol.Task>,
-  options: TaskOptions
-): Result<McpProtocol.CallToolResult> =>
-  Effect.flatMap(Ref.get(last), (task) => {
-    switch (task.status) {
+const follow = (task: Watched, options: EachRequest): Result<McpProtocol.CallToolResult> =>
+  Effect.suspend(() => {
+    switch (task.last.status) {
       case "working":
-        return Effect.sleep(intervalOf(task)).pipe(
-          Effect.zipRight(look(session, task.taskId, last, options)),
-          Effect.zipRight(follow(session, last, options))
+        return Effect.sleep(intervalOf(task.last)).pipe(
+          Effect.zipRight(look(task, options)),
+          Effect.zipRight(follow(task, options))
         )
       case "cancelled":
-        return Effect.fail(ended(session, task, "cancelled"))
+        return Effect.fail(ended(task, "cancelled", ""))
       case "input_required":
       case "completed":
       case "failed":
-        return fetchResult(session, task, last)
+        return fetchResult(task, task.last.status, options)
     }
   })
 
-const look = (session: Port, taskId: string, last: Ref.Ref<McpProtocol.Task>, options: TaskOptions): Result<void> =>
-  getTask(session, taskId, options.timeout === undefined ? undefined : { timeout: options.timeout }).pipe(
-    Effect.mapError((error) => (isUnknownTask(error) ? forgotten(session, taskId) : error)),
-    Effect.tap((task) => Ref.set(last, task)),
-    Effect.flatMap((task) =>
+const look = (task: Watched, options: EachRequest): Result<McpProtocol.Task> =>
+  getTask(task.session, task.id, options.request).pipe(
+    Effect.mapError((error) => {
+      if (!isUnknownTask(error)) return error
+      task.expired()
+      return forgotten(task)
+    }),
+    Effect.map((_) => task.saw(_)),
+    Effect.tap((_) =>
       options.onStatus === undefined
         ? Effect.void
-        : Effect.catchAllCause(Effect.suspend(() => options.onStatus!(task)), () => Effect.void)
+        : Effect.catchAllCause(Effect.suspend(() => options.onStatus!(_)), () => Effect.void)
     )
   )
 
+/** While the server has questions to a person, there is no saying how long that takes. */
 const fetchResult = (
-  session: Port,
-  task: McpProtocol.Task,
-  last: Ref.Ref<McpProtocol.Task>
+  task: Watched,
+  status: "input_required" | "completed" | "failed",
+  options: EachRequest
 ): Result<McpProtocol.CallToolResult> =>
-  getTaskResult(session, task.taskId).pipe(
-    Effect.tap(() =>
-      Ref.update(last, (task): McpProtocol.Task => isOver(task) ? task : { ...task, status: "completed" })
-    ),
-    Effect.catchTag("RemoteError", (error) => {
-      const failed: McpProtocol.Task = task.status === "failed"
-        ? task
-        : { ...task, status: "failed", statusMessage: error.reason }
-      return Effect.zipRight(Ref.set(last, failed), Effect.fail(ended(session, failed, "failed")))
-    })
+  getTaskResult(
+    task.session,
+    task.id,
+    status === "input_required" ? undefined : { timeout: undefined, ...options.request }
   )
+    .pipe(
+      Effect.tap(() => Effect.sync(() => task.completed())),
+      Effect.tapErrorTag("InvalidResult", () => Effect.sync(() => task.completed())),
+      Effect.catchTag("RemoteError", (error) =>
+        status === "failed"
+          ? Effect.fail(ended(task, "failed", error.reason))
+          : Effect.flatMap(look(task, options), (now) => afterError(task, now, options, error)))
+    )
+
+/** Only the task's own state can say what an error means that came instead of its result. */
+const afterError = (
+  task: Watched,
+  now: McpProtocol.Task,
+  options: EachRequest,
+  error: McpError.RemoteError
+): Result<McpProtocol.CallToolResult> => {
+  switch (now.status) {
+    case "failed":
+    case "cancelled":
+      return Effect.fail(ended(task, now.status, error.reason))
+    case "working":
+      return follow(task, options)
+    case "input_required":
+    case "completed":
+      return Effect.fail(error)
+  }
+}
 
 const intervalOf = (task: McpProtocol.Task): Duration.Duration =>
   Duration.millis(Math.min(Math.max(task.pollInterval ?? defaultInterval, shortestInterval), longestInterval))
 
-const bounded = <A>(session: Port, options: TaskOptions | undefined, effect: Result<A>): Result<A> => {
-  const maxTotal = options?.maxTotal
-  return maxTotal === undefined || maxTotal === null ? effect : Effect.timeoutFail(effect, {
-    duration: maxTotal,
-    onTimeout: () =>
-      new McpError.RequestTimeout({
-        server: session.server,
-        operation: "tools/call",
-        executed: "maybe",
-        kind: "total",
-        millis: Duration.toMillis(maxTotal)
-      })
-  })
+/** From the start of the task, whenever its result is asked for. */
+const bounded = <A>(
+  session: Port,
+  options: TaskOptions | undefined,
+  startedAt: number,
+  effect: Result<A>
+): Result<A> => {
+  if (options?.maxTotal === undefined || options.maxTotal === null) return effect
+  const millis = Duration.toMillis(options.maxTotal)
+  return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.timeoutFail(effect, {
+      duration: Math.max(startedAt + millis - now, 0),
+      onTimeout: () =>
+        new McpError.RequestTimeout({
+          server: session.server,
+          operation: "tools/call",
+          executed: "maybe",
+          kind: "total",
+          millis
+        })
+    }))
 }
-
-/** Best effort, once, within a bound: the end of a scope must not wait for a server. */
-const abandon = (session: Port, taskId: string): Effect.Effect<void> =>
-  cancelTask(session, taskId).pipe(
-    Effect.interruptible,
-    Effect.timeoutOption(cancelWithin),
-    Effect.ignore
-  )
 
 const isUnknownTask = (error: McpError.McpError): boolean =>
   error._tag === "RemoteError" && error.code === McpProtocol.ErrorCode.InvalidParams
 
-const forgotten = (session: Port, taskId: string): McpError.McpError =>
+const forgotten = (task: Watched): McpError.McpError =>
   new McpError.TaskFailed({
-    server: session.server,
+    server: task.session.server,
     operation: "tasks/get",
     executed: "maybe",
-    taskId,
+    taskId: task.id,
     status: "expired",
     detail: "the server does not know it any more"
   })
 
-const ended = (session: Port, task: McpProtocol.Task, status: "failed" | "cancelled"): McpError.McpError =>
+const ended = (task: Watched, status: "failed" | "cancelled", reason: string): McpError.McpError =>
   new McpError.TaskFailed({
-    server: session.server,
+    server: task.session.server,
     operation: "tools/call",
     executed: status === "cancelled" ? "maybe" : "yes",
-    taskId: task.taskId,
+    taskId: task.id,
     status,
-    detail: McpError.displayText(task.statusMessage ?? "", 1024)
+    detail: McpError.displayText(task.last.statusMessage ?? reason, 1024)
   })

@@ -1,0 +1,253 @@
+import { assert, describe, it } from "@effect/vitest"
+import { McpError } from "@mcp-runtime/core"
+import { FastCheck, Schema } from "effect"
+
+const about = { server: "files", operation: "tools/call", executed: "maybe" } as const
+const exit = { code: 3, signal: null }
+const stderrTail = "boom\n"
+
+/** One of each class with every field set, and with the optional ones left out, beside what its message must say. */
+const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]> = [
+  [
+    new McpError.ConfigInvalid({
+      ...about,
+      operation: "configure",
+      problems: [{ field: "url", problem: "is missing" }, { field: "name", problem: "must not be empty" }]
+    }),
+    ["the configuration is invalid: url: is missing; name: must not be empty"]
+  ],
+  [
+    new McpError.ConfigInvalid({ ...about, problems: [{ field: "timeout", problem: "must be positive" }] }),
+    ["invalid input: timeout: must be positive"]
+  ],
+  [
+    new McpError.SpawnFailed({ ...about, reason: "NotFound", command: "npx", detail: "no such program" }),
+    [`"npx"`, "no such program"]
+  ],
+  [
+    new McpError.ConnectFailed({
+      ...about,
+      reason: "Refused",
+      url: "http://127.0.0.1:1/",
+      code: "ECONNREFUSED",
+      detail: "refused"
+    }),
+    ["http://127.0.0.1:1/", "refused"]
+  ],
+  [
+    new McpError.ConnectFailed({ ...about, reason: "Tls", url: "https://x/", detail: "self-signed" }),
+    ["https://x/", "self-signed"]
+  ],
+  [
+    new McpError.HandshakeFailed({ ...about, detail: "it ended", exit, stderrTail, code: -32000, data: { a: [1] } }),
+    ["it ended", "exited with code 3", "stderr:\nboom"]
+  ],
+  [
+    new McpError.HandshakeFailed({ ...about, detail: "it ended", exit: { code: null, signal: "SIGKILL" } }),
+    ["it ended", "was killed by SIGKILL"]
+  ],
+  [new McpError.HandshakeFailed({ ...about, detail: "refused" }), ["the handshake failed: refused"]],
+  [
+    new McpError.VersionMismatch({ ...about, requested: "2025-11-25", offered: ["1999"], supported: ["2025-06-18"] }),
+    ["2025-11-25", "1999", "2025-06-18"]
+  ],
+  [
+    new McpError.VersionMismatch({ ...about, requested: "2025-11-25", offered: [], supported: ["2025-06-18"] }),
+    ["offers none"]
+  ],
+  [
+    new McpError.ConnectionClosed({ ...about, reason: "Exited", detail: "the process ended", exit, stderrTail }),
+    ["the process ended", "exited with code 3", "boom"]
+  ],
+  [new McpError.ConnectionClosed({ ...about, reason: "Closing", detail: "closed by us" }), ["closed by us"]],
+  [
+    new McpError.RequestTimeout({ ...about, kind: "idle", millis: 1500, stderrTail }),
+    ["1500 ms", "idle", "stderr:\nboom"]
+  ],
+  [new McpError.RequestTimeout({ ...about, kind: "total", millis: 0.5, stderrTail: undefined }), ["0.5 ms", "total"]],
+  [new McpError.SessionExpired({ ...about, status: 404 }), ["HTTP 404"]],
+  [new McpError.Unauthorized({ ...about, challenge: "Bearer realm=x" }), ["HTTP 401", "Bearer realm=x"]],
+  [new McpError.Unauthorized(about), ["HTTP 401"]],
+  [
+    new McpError.Forbidden({ ...about, challenge: "Bearer", scope: "files:read", body: "no" }),
+    ["HTTP 403", "files:read", "no"]
+  ],
+  [new McpError.Forbidden({ ...about, body: "" }), ["HTTP 403"]],
+  [
+    new McpError.HttpError({
+      ...about,
+      status: 503,
+      retryAfterMillis: 2000,
+      location: "https://other/",
+      body: "busy",
+      code: -32000,
+      data: null
+    }),
+    ["HTTP 503", "2000 ms", "https://other/", "busy"]
+  ],
+  [new McpError.HttpError({ ...about, status: 500, body: "" }), ["HTTP 500"]],
+  [new McpError.ResponseLost({ ...about, reason: "Ended", detail: "the stream ended" }), ["the stream ended"]],
+  [new McpError.ProtocolViolation({ ...about, detail: "not JSON" }), ["breaks the protocol: not JSON"]],
+  [new McpError.InvalidResult({ ...about, detail: "no content", result: { a: 1 } }), ["malformed: no content"]],
+  [new McpError.InvalidResult({ ...about, detail: "too deep", result: undefined }), ["malformed: too deep"]],
+  [new McpError.RemoteError({ ...about, code: -32602, reason: "bad args", data: ["x"] }), ["-32602", "bad args"]],
+  [new McpError.RemoteError({ ...about, code: 42, reason: "x" }), ["error 42: x"]],
+  [
+    new McpError.ElicitationRequired({
+      ...about,
+      reason: "log in",
+      elicitations: [{ elicitationId: "1", url: "https://x/", message: "m" }]
+    }),
+    ["a page", "log in"]
+  ],
+  [
+    new McpError.ElicitationRequired({
+      ...about,
+      reason: "log in",
+      elicitations: ["1", "2"].map((elicitationId) => ({ elicitationId, url: "https://x/", message: "m" }))
+    }),
+    ["2 pages"]
+  ],
+  [new McpError.CapabilityMissing({ ...about, capability: "tools" }), [`"tools"`]],
+  [new McpError.LimitExceeded({ ...about, limit: "pages", max: 10 }), [`"pages"`, "10"]],
+  [new McpError.TaskFailed({ ...about, taskId: "t1", status: "failed", detail: "why" }), ["t1", "failed: why"]],
+  [new McpError.TaskFailed({ ...about, taskId: "t1", status: "cancelled", detail: "" }), ["t1 was cancelled"]],
+  [new McpError.TaskFailed({ ...about, taskId: "t1", status: "expired", detail: "" }), ["t1 has expired"]]
+]
+
+const decode = Schema.decodeUnknownSync(McpError.McpError)
+const encode = Schema.encodeSync(McpError.McpError)
+
+describe("McpError", () => {
+  it("the samples cover the family", () => {
+    const family = McpError.McpError.members.map((_) => _._tag).sort()
+    assert.deepStrictEqual([...new Set(samples.map(([_]) => _._tag))].sort(), family)
+  })
+
+  for (const [error, words] of samples) {
+    it(`${error._tag} says which server, what was tried and what happened: ${words.join(" ")}`, () => {
+      const { message } = error
+      assert.isTrue(message.startsWith(`MCP server "files": ${error.operation}: `), message)
+      for (const word of words) assert.include(message, word)
+      assert.notInclude(message, "undefined")
+      assert.notInclude(message, "null")
+      assert.strictEqual(message, message.trim())
+      assert.isTrue(error instanceof Error)
+    })
+
+    it(`${error._tag} passes through JSON (${words[0]})`, () => {
+      const wire: unknown = JSON.parse(JSON.stringify(encode(error)))
+      const back = decode(wire)
+      assert.strictEqual(back.constructor, error.constructor)
+      assert.strictEqual(back.message, error.message)
+      assert.deepStrictEqual(encode(back), JSON.parse(JSON.stringify(encode(error))))
+      assert.isTrue(McpError.isMcpError(back))
+    })
+  }
+
+  it("isMcpError knows ours and nothing else", () => {
+    for (const [error] of samples) assert.isTrue(McpError.isMcpError(error))
+    for (const other of [undefined, null, "x", new Error("x"), { _tag: "RemoteError" }, encode(samples[0]![0])]) {
+      assert.isFalse(McpError.isMcpError(other))
+    }
+  })
+
+  it("only what was certainly not executed is replayable", () => {
+    for (const executed of ["no", "maybe", "yes"] as const) {
+      const error = new McpError.RemoteError({ ...about, executed, code: -32601, reason: "" })
+      assert.strictEqual(McpError.isReplayable(error), executed === "no")
+    }
+  })
+
+  it("unwritable was not sent", () => {
+    const error = McpError.unwritable("files", "tools/call")
+    assert.isTrue(McpError.isReplayable(error))
+    assert.include(error.message, "cyclic")
+  })
+})
+
+const secret = "hunter2"
+
+describe("displayUrl", () => {
+  it("leaves out user, password, query and fragment", () => {
+    assert.strictEqual(
+      McpError.displayUrl(`https://${secret}:${secret}@example.com:8443/a/b?k=${secret}#${secret}`),
+      "https://example.com:8443/a/b"
+    )
+    assert.strictEqual(McpError.displayUrl(`https://${secret}@example.com`), "https://example.com/")
+    assert.strictEqual(McpError.displayUrl(`redis://:${secret}@[::1]:6379/0`), "redis://[::1]:6379/0")
+    assert.strictEqual(McpError.displayUrl("http://h/"), "http://h/")
+  })
+
+  it("does not show what it can't parse", () => {
+    for (const url of ["", secret, `http://${secret}:x@`, `http://h:${secret}/`, `//u:${secret}@h`]) {
+      assert.strictEqual(McpError.displayUrl(url), "<not a URL>")
+    }
+  })
+})
+
+describe("displayText", () => {
+  const show = (text: string) => McpError.displayText(text, 10_000)
+
+  it("reduces every URL in a text, and nothing else", () => {
+    assert.strictEqual(
+      show(`get https://u:${secret}@a.com/x?t=${secret} then "WSS://b.com/?${secret}", <postgres://u:${secret}@db/1>`),
+      `get https://a.com/x then "wss://b.com/", <postgres://db/1>`
+    )
+    assert.strictEqual(show("a: b//c, d:e, 12:34:56, C:\\x, a:/b"), "a: b//c, d:e, 12:34:56, C:\\x, a:/b")
+  })
+
+  it("finds a URL whatever stands before it", () => {
+    for (
+      const before of ["", " ", "(", "=", "_", "-", ".", "9", "1.2-", "é", "jdbc:", ":", "/", "\u0000", "a\n", "%"]
+    ) {
+      for (const scheme of ["https", "postgresql", "git+ssh", "x".repeat(100)]) {
+        const shown = show(`${before}${scheme}://u:${secret}@host/p?k=${secret}`)
+        assert.notInclude(shown, secret)
+        assert.include(shown, "host/p")
+      }
+    }
+  })
+
+  it("has no control characters but tabs and line ends", () => {
+    assert.strictEqual(show("a\u0000\u0007b\u001b[31mc\rd\u007fe\u009bf\tg\nh"), "a b [31mc d e f\tg\nh")
+  })
+
+  it("is bounded, and says how much is missing", () => {
+    assert.strictEqual(McpError.displayText("abcdef", 6), "abcdef")
+    assert.strictEqual(McpError.displayText("abcdefg", 6), "abcdef... (1 more characters)")
+    assert.strictEqual(McpError.displayText("", 6), "")
+    assert.isBelow(McpError.displayText("x".repeat(1_000_000), 100).length, 140)
+  })
+
+  it("shows no part of a URL that the bound has cut", () => {
+    const text = `see https://${secret}:9999${secret}@example.com/path?key=${secret} now`
+    for (let max = 0; max < text.length; max++) {
+      const shown = McpError.displayText(text, max)
+      for (const part of ["hunt", "9999"]) assert.notInclude(shown, part, `at ${max}`)
+    }
+  })
+
+  it("takes time in proportion to the length of a hostile text", () => {
+    const size = 300_000
+    for (
+      const unit of ["a", "a.", "a-", "http:", "http:/", "://", "a://", "a://b ", "1.", ".", "@", "\u0000", "a\u0000"]
+    ) {
+      const text = unit.repeat(size / unit.length)
+      const start = performance.now()
+      McpError.displayText(text, text.length)
+      // a quadratic one takes minutes
+      assert.isBelow(performance.now() - start, 3000, JSON.stringify(unit))
+    }
+  })
+
+  it("never throws, and what it shows is shown as it is again", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.oneof(FastCheck.string({ unit: "binary" }), FastCheck.webUrl()), (text) => {
+        const shown = show(text)
+        assert.strictEqual(show(shown), shown)
+      }),
+      { numRuns: 500 }
+    )
+  })
+})
