@@ -3,7 +3,7 @@
  */
 import "./builtinFetch.js"
 import { cpus, loadavg } from "node:os"
-import { parse, usage } from "./options.js"
+import { type Options, parse, usage } from "./options.js"
 import type { Line, Row } from "./row.js"
 import { callRows } from "./rows/calls.js"
 import { idleRow } from "./rows/idle.js"
@@ -26,6 +26,17 @@ const withDeadline = async <A>(name: string, work: Promise<A>): Promise<A> => {
   }
 }
 
+const busyLoad = 0.7
+
+/** Why the numbers of this run should not be believed. */
+const doubts = (options: Options, loadBefore: number): string =>
+  (options.conclusive
+    ? ""
+    : "\n--quick only shows that everything runs: turns this short measure code that is not compiled yet.") +
+  (loadBefore <= busyLoad
+    ? ""
+    : `\nOther work was running (load ${loadBefore.toFixed(1)} at the start): run this on a quiet machine.`)
+
 const explanation = `
 Medians of interleaved rounds, in brackets the quartiles. [rate]: how many times as fast, more is better. [cost]: how much
 of the time or memory, less is better. SDK: Client and its transports with their defaults. limit: written by hand for
@@ -36,7 +47,8 @@ const main = async (): Promise<number> => {
   const options = parse(process.argv.slice(2))
   const wanted = rows.filter((row) => options.only === undefined || row.name.includes(options.only))
   if (wanted.length === 0) throw new Error(`no row is called like "${options.only}"`)
-  console.log(`Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model}, load ${loadavg()[0]!.toFixed(1)}`)
+  const loadBefore = loadavg()[0]!
+  console.log(`Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model}, load ${loadBefore.toFixed(1)}`)
   const start = performance.now()
   const lines: Array<Line> = []
   const failed: Array<string> = []
@@ -49,11 +61,18 @@ const main = async (): Promise<number> => {
       console.error(`${row.name} failed:`, error)
     }
   }
+  const verdict = failed.length > 0
+    ? "Not every row ran"
+    : allMet(lines)
+    ? "Every target was met"
+    : "Not every target was met"
   console.log(explanation)
   console.log(`\n${render(lines)}\n`)
   console.log(
-    `${allMet(lines) ? "Every target was met" : "Not every target was met"}. ` +
-      `${Math.round((performance.now() - start) / 1000)} s, load ${loadavg()[0]!.toFixed(1)}`
+    `${verdict}. ` +
+      `${Math.round((performance.now() - start) / 1000)} s, load ${loadavg()[0]!.toFixed(1)}.${
+        doubts(options, loadBefore)
+      }`
   )
   if (failed.length > 0) console.error(`Rows that did not run: ${failed.join(", ")}`)
   return failed.length === 0 ? 0 : 1

@@ -5,6 +5,8 @@ import { parseArgs } from "node:util"
 import type { Contender } from "./clients/client.js"
 
 export interface Options {
+  /** Whether the turns are long enough to judge by. */
+  readonly conclusive: boolean
   /** How often each client takes its turn in a row. */
   readonly rounds: number
   /** How long one turn takes, roughly. */
@@ -32,7 +34,7 @@ export const parse = (args: ReadonlyArray<string>): Options => {
     options: { quick: { type: "boolean" }, only: { type: "string" }, profile: { type: "string" } }
   })
   const scale = values.quick === true
-    ? { rounds: 3, turnMillis: 60, idleRounds: 1, idleMillis: 0 }
-    : { rounds: 9, turnMillis: 350, idleRounds: 3, idleMillis: 5500 }
+    ? { conclusive: false, rounds: 3, turnMillis: 60, idleRounds: 1, idleMillis: 0 }
+    : { conclusive: true, rounds: 9, turnMillis: 350, idleRounds: 3, idleMillis: 5500 }
   return { ...scale, only: values.only, profile: contenderOf(values.profile) }
 }

@@ -1,4 +1,4 @@
-import { ClientHandlers, McpProtocol } from "@mcp-runtime/core"
+import { ClientHandlers, type McpProtocol } from "@mcp-runtime/core"
 import { Context, Effect, Stream, SubscriptionRef } from "effect"
 import { describe, expect, it } from "tstyche"
 

@@ -46,18 +46,20 @@ const handMade = (
 ) => {
   const log: Array<string> = []
   const connect = (end: McpConfig.InProcessTransport): Promise<void> => {
-    end.onclose = () => {
-      log.push("onclose")
-      options.onclose?.()
-    }
-    end.onmessage = (message: McpProtocol.JsonRpcRequest) => {
-      log.push(message.method)
-      if (options.onmessage?.(message, end) === true || message.id === undefined) return
-      const result = message.method === "initialize"
-        ? { protocolVersion: McpProtocol.latestProtocolVersion, capabilities: { tools: {} } }
-        : {}
-      void end.send({ jsonrpc: "2.0", id: message.id, result })
-    }
+    Object.assign(end, {
+      onclose: () => {
+        log.push("onclose")
+        options.onclose?.()
+      },
+      onmessage: (message: McpProtocol.JsonRpcRequest) => {
+        log.push(message.method)
+        if (options.onmessage?.(message, end) === true || message.id === undefined) return
+        const result = message.method === "initialize"
+          ? { protocolVersion: McpProtocol.latestProtocolVersion, capabilities: { tools: {} } }
+          : {}
+        void end.send({ jsonrpc: "2.0", id: message.id, result })
+      }
+    })
     return options.connect === undefined ? end.start() : options.connect(end)
   }
   const close = () => {
@@ -90,22 +92,17 @@ describe("a server of the SDK", () => {
   it.live("P05: sends progress, and log messages, before the result", () =>
     Effect.gen(function*() {
       const server = sdkServer()
-      server.registerTool("work", {}, (extra) =>
-        Effect.runPromise(
-          Effect.gen(function*() {
-            const { progressToken } = extra._meta!
-            for (const progress of [1, 2, 3]) {
-              yield* Effect.promise(() =>
-                extra.sendNotification({
-                  method: "notifications/progress",
-                  params: { progressToken: progressToken!, progress, total: 3 }
-                })
-              )
-            }
-            yield* Effect.promise(() => server.sendLoggingMessage({ level: "error", data: { a: 1 } }))
-            return text("done")
-          })
-        ))
+      server.registerTool("work", {}, ({ _meta, sendNotification }) =>
+        [1, 2, 3].reduce(
+          (before, progress) =>
+            before.then(() =>
+              sendNotification({
+                method: "notifications/progress",
+                params: { progressToken: _meta!.progressToken!, progress, total: 3 }
+              })
+            ),
+          Promise.resolve()
+        ).then(() => server.sendLoggingMessage({ level: "error", data: { a: 1 } })).then(() => text("done")))
       const logs: Array<McpProtocol.LogMessage> = []
       const progress: Array<number> = []
       const session = yield* open(() => server, { handlers: { onLog: (_) => Effect.sync(() => logs.push(_)) } })
@@ -195,9 +192,7 @@ describe("a server of the SDK", () => {
       const factory = () => {
         made++
         const server = sdkServer()
-        server.server.onclose = () => {
-          closed++
-        }
+        Object.assign(server.server, { onclose: () => closed++ })
         return server
       }
       const transport = yield* McpTransport.McpTransport

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ClientHandlers, McpConfig, McpError, McpProtocol, McpSession } from "@mcp-runtime/core"
+import { type ClientHandlers, McpConfig, McpError, type McpProtocol, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Deferred, Effect, Exit, Fiber, Option, Scope, TestClock } from "effect"
+import { Effect, Exit, Fiber, Option, Scope, TestClock } from "effect"
 
 const capabilities: McpProtocol.ServerCapabilities = {
   tools: {},
@@ -546,10 +546,11 @@ describe("interruption", () => {
       const opened = yield* open({ handlers: { "tools/call": never } })
       const fiber = yield* Effect.fork(call(opened.session))
       const { id } = yield* opened.server.awaitReceived("tools/call")
-      yield* Effect.sync(() => {
-        Effect.runSync(opened.server.sendRaw(ScriptedServer.result(id, { task: { taskId: "t9", status: "working" } })))
-        fiber.unsafeInterruptAsFork(fiber.id())
-      })
+      // no turn in between
+      yield* Effect.zipRight(
+        opened.server.sendRaw(ScriptedServer.result(id, { task: { taskId: "t9", status: "working" } })),
+        Effect.sync(() => fiber.unsafeInterruptAsFork(fiber.id()))
+      )
       assert.isTrue(Exit.isInterrupted(yield* Fiber.await(fiber)))
       assert.deepStrictEqual((yield* opened.server.receivedOf("tasks/cancel")).map((_) => _.params), [{ taskId: "t9" }])
       assert.strictEqual(yield* opened.count("notifications/cancelled"), 0)
@@ -689,15 +690,15 @@ describe("capabilities and helpers", () => {
       ]
       for (const [tasks, capability] of without) {
         const { server, session } = yield* open({ capabilities: { tools: {}, tasks } })
-        for (const effect of [call(session), Effect.scoped(McpSession.startTask(session, { name: "x" }))]) {
+        const refused: ReadonlyArray<readonly [Effect.Effect<unknown, McpError.McpError>, string]> = [
+          [call(session), capability],
+          [Effect.scoped(McpSession.startTask(session, { name: "x" })), capability],
+          [McpSession.listTasks(session), "tasks.list"],
+          [McpSession.cancelTask(session, "t1"), "tasks.cancel"]
+        ]
+        for (const [effect, missing] of refused) {
           const error = yield* Effect.flip(effect)
-          assert(error._tag === "CapabilityMissing" && error.capability === capability)
-        }
-        for (const effect of [McpSession.listTasks(session), McpSession.cancelTask(session, "t1")]) {
-          assert.strictEqual(
-            (yield* Effect.flip(effect as Effect.Effect<unknown, McpError.McpError>))._tag,
-            "CapabilityMissing"
-          )
+          assert(error._tag === "CapabilityMissing" && error.capability === missing)
         }
         assert.deepStrictEqual(yield* methods(server), [])
       }

@@ -156,6 +156,28 @@ describe("the end of a session over Streamable HTTP", () => {
       assert.deepInclude(client.last().request.headers, { "x-api-key": "static-key", authorization: "Bearer token-3" })
     }))
 
+  it.scoped("H15: nothing else goes out while the DELETE is waited for", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient((_) => {
+        if (_.request.method === "GET") _.status(500)
+        else if (_.rpc.method === "initialize") _.json(response(0), { "mcp-session-id": "s" })
+        else if (_.request.method === "POST") _.sse().data(eventOf("", "e-1", 100)).end()
+      })
+      const recorded = record()
+      const { scope, value: transport } = yield* inScope(
+        openScripted(client, recorded, { timeouts: { close: "10 seconds" } })
+      )
+      transport.send(initialize)
+      yield* transport.listen
+      transport.send(request(1, "a"))
+      const [sent, told] = [client.exchanges.length, recorded.count()]
+      const fiber = yield* Effect.fork(close(scope))
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(client.exchanges.slice(sent).map((_) => _.request.method), ["DELETE"])
+      assert.strictEqual(recorded.count(), told)
+    }))
+
   it.scoped("H02: a session that the server has forgotten is not deleted", () =>
     Effect.gen(function*() {
       const { client, recorded, scope, transport } = yield* opened((_) => void _.status(404))

@@ -4,7 +4,7 @@
  * Owns: method names, parameters, and what a result must look like.
  * May not touch: how a request is sent.
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type { RequestOptions } from "../../McpSession.js"

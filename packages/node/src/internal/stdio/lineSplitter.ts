@@ -7,17 +7,27 @@
  * No byte is searched or copied more than a constant number of times, however a server cuts its output: a chunk with whole
  * lines is decoded once, and only what is left at its end is kept, in a buffer that doubles.
  */
-import { Buffer, constants } from "node:buffer"
+import { Buffer, constants, isAscii } from "node:buffer"
 
 const newline = 10
 const smallestBuffer = 4096
 /** A larger buffer is not kept for the next line. */
-const largestIdleBuffer = 1024 * 1024
+const largestIdleBuffer = 4 * 1024 * 1024
+/** After so many chunks that did not need the buffer it is given back. */
+const idleChunks = 256
+/** From this length on it pays to look whether a text is ASCII, which decodes seven times as fast. */
+const asciiWorthwhile = 4096
+
+const decode = (bytes: Buffer, start: number, end: number): string => {
+  if (end - start < asciiWorthwhile) return bytes.toString("utf8", start, end)
+  return bytes.toString(isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8", start, end)
+}
 
 /** @internal */
 export class LineSplitter {
   private kept: Buffer | undefined = undefined
   private length = 0
+  private idle = 0
   private stopped = false
   private readonly max: number
 
@@ -37,12 +47,13 @@ export class LineSplitter {
       return
     }
     let start = 0
-    if (this.length > 0) {
+    if (this.length === 0) this.giveBackIdle()
+    else {
       start = chunk.indexOf(newline) + 1
       if (!this.keep(chunk, 0, start - 1)) return
       this.emitKept()
     }
-    if (last - start <= this.max) this.emitDecoded(chunk.toString("utf8", start, last))
+    if (last - start <= this.max) this.emitDecoded(decode(chunk, start, last))
     else this.emitOneByOne(chunk, start, last)
     if (last + 1 < chunk.length) this.keep(chunk, last + 1, chunk.length)
   }
@@ -58,6 +69,10 @@ export class LineSplitter {
     this.stopped = true
     this.kept = undefined
     this.length = 0
+  }
+
+  private giveBackIdle(): void {
+    if (this.kept !== undefined && ++this.idle > idleChunks) this.kept = undefined
   }
 
   private emitDecoded(text: string): void {
@@ -78,14 +93,14 @@ export class LineSplitter {
         this.overflow()
         return
       }
-      this.emit(chunk.toString("utf8", start, end))
+      this.emit(decode(chunk, start, end))
       start = end + 1
     }
   }
 
   private emitKept(): void {
     const kept = this.kept!
-    const line = kept.toString("utf8", 0, this.length)
+    const line = decode(kept, 0, this.length)
     this.length = 0
     if (kept.length > largestIdleBuffer) this.kept = undefined
     this.emit(line)
@@ -103,13 +118,15 @@ export class LineSplitter {
       return false
     }
     if (this.kept === undefined || this.kept.length < length) {
-      const capacity = Math.min(this.max, Math.max(length, smallestBuffer, this.length * 2))
+      const growth = this.length < largestIdleBuffer ? 4 : 2
+      const capacity = Math.min(this.max, Math.max(length, smallestBuffer, this.length * growth))
       const larger = Buffer.allocUnsafeSlow(capacity)
       if (this.kept !== undefined) this.kept.copy(larger, 0, 0, this.length)
       this.kept = larger
     }
     chunk.copy(this.kept, this.length, from, to)
     this.length = length
+    this.idle = 0
     return true
   }
 
