@@ -20,7 +20,7 @@ server.registerTool("count", {
   inputSchema: { to: z.number().int().min(1).max(100) }
 }, async ({ to }, extra) => {
   const progressToken = extra._meta?.progressToken
-  for (let progress = 1; progress <= to && progressToken !== undefined; progress++) {
+  for (let progress = progressToken === undefined ? to + 1 : 1; progress <= to; progress++) {
     await extra.sendNotification({ method: "notifications/progress", params: { progressToken, progress, total: to } })
   }
   return text(`counted to ${to}`)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ClientHandlers, McpConfig, McpProtocol, McpSession } from "@mcp-runtime/core"
+import { ClientHandlers, McpConfig, type McpProtocol, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Context, Deferred, Effect, Exit, Fiber, Scope, SubscriptionRef, TestClock } from "effect"
 

@@ -373,7 +373,7 @@ describe("servers that misbehave", () => {
   it.effect("P09, P11: interruption sweep: each server that was made is closed, once", () =>
     Effect.gen(function*() {
       let finished = 0
-      for (let steps = 0; steps < 1000 && finished < 3; steps++) {
+      for (let steps = 0; steps < 5000 && finished < 3; steps++) {
         let made = 0
         let closed = 0
         const fiber = yield* Effect.gen(function*() {
@@ -387,7 +387,7 @@ describe("servers that misbehave", () => {
             })
           })
           yield* McpSession.ping(session)
-        }).pipe(Effect.scoped, Effect.withMaxOpsBeforeYield(20), Effect.fork)
+        }).pipe(Effect.scoped, Effect.withMaxOpsBeforeYield(2), Effect.fork)
         for (let i = 0; i < steps; i++) yield* Effect.yieldNow()
         if (Exit.isSuccess(yield* Fiber.interrupt(fiber))) finished++
         assert.deepStrictEqual({ steps, made }, { steps, made: closed })

@@ -741,9 +741,10 @@ describe("notifications", () => {
       yield* server.sendRaw(...Array.from({ length: 1000 }, (_, i) => ScriptedServer.notification(`n${i}`)))
       yield* McpSession.ping(session)
       const got = yield* Stream.runCollect(Stream.take(session.incoming, 10))
-      assert.deepStrictEqual(Chunk.toReadonlyArray(got).map((_) => _.method), [
-        ...Array.from({ length: 10 }, (_, i) => `n${990 + i}`)
-      ])
+      assert.deepStrictEqual(
+        Chunk.toReadonlyArray(got).map((_) => _.method),
+        Array.from({ length: 10 }, (_, i) => `n${990 + i}`)
+      )
       assert.strictEqual((yield* session.stats).warnings.DroppedNotification, 990)
     }))
 

@@ -12,7 +12,7 @@ import { everythingOverHttp } from "./realServers.js"
  * Each message, failure, state and stage is one step, so that an interruption can be placed between any two of them.
  */
 const counting = (channel: McpTransport.Channel, step: () => void): McpTransport.Channel => {
-  const counted = <Args extends ReadonlyArray<never>>(f: (...args: Args) => void) => (...args: Args) => {
+  const counted = <Args extends ReadonlyArray<unknown>>(f: (...args: Args) => void) => (...args: Args) => {
     step()
     f(...args)
     step()
@@ -34,9 +34,9 @@ const counting = (channel: McpTransport.Channel, step: () => void): McpTransport
           kind: () => transport.kind(),
           sessionId: () => transport.sessionId(),
           stderrTail: () => transport.stderrTail(),
-          send: counted((message, sent) => transport.send(message, sent)),
-          release: counted((id) => transport.release(id)),
-          negotiated: counted((version) => transport.negotiated(version)),
+          send: counted<Parameters<typeof transport.send>>((message, sent) => transport.send(message, sent)),
+          release: counted<Parameters<typeof transport.release>>((id) => transport.release(id)),
+          negotiated: counted<Parameters<typeof transport.negotiated>>((version) => transport.negotiated(version)),
           listen: Effect.zipRight(Effect.sync(step), Effect.ensuring(transport.listen, Effect.sync(step)))
         }))
       )
@@ -110,7 +110,10 @@ const sweep = (
   Effect.scoped(
     Effect.gen(function*() {
       const input = yield* target
-      const total = yield* LeakCheck.noLeaks(Effect.provide(interruptedAt(input, Number.POSITIVE_INFINITY), layer), options)
+      const total = yield* LeakCheck.noLeaks(
+        Effect.provide(interruptedAt(input, Number.POSITIVE_INFINITY), layer),
+        options
+      )
       assert.isAbove(total, 10)
       for (let at = 1; at <= total; at++) {
         yield* LeakCheck.noLeaks(Effect.provide(interruptedAt(input, at), layer), options).pipe(

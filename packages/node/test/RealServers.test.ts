@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ClientHandlers, McpConfig, McpProtocol, McpSession } from "@mcp-runtime/core"
+import { ClientHandlers, type McpConfig, McpProtocol, McpSession } from "@mcp-runtime/core"
 import { LeakCheck } from "@mcp-runtime/testing"
 import { Deferred, Effect, Exit, Fiber, Queue, Stream, SubscriptionRef } from "effect"
 import type { Scope } from "effect"

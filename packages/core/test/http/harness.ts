@@ -206,7 +206,11 @@ export const request = (id: McpProtocol.RequestId, method: string, params?: McpP
 export const notification = (method: string, params?: McpProtocol.JsonObject) =>
   ({ jsonrpc: "2.0", method, params }) as const
 
-export const initialize = request(0, "initialize", { protocolVersion: "2025-11-25" })
+export const initialize = request(0, "initialize", {
+  protocolVersion: "2025-11-25",
+  capabilities: {},
+  clientInfo: { name: "test", version: "1.0.0" }
+})
 
 export const response = (id: unknown, result: unknown = {}) => ({ jsonrpc: "2.0", id, result })
 

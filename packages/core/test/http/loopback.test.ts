@@ -266,6 +266,26 @@ for (const [client, exchange] of realClients) {
         yield* noSockets(server)
       }))
 
+    it.scopedLive("H17: hundreds of requests, released or answered, bring no warning about listeners", () =>
+      Effect.gen(function*() {
+        const warnings: Array<Error> = []
+        const warned = (warning: Error) => void warnings.push(warning)
+        process.on("warning", warned)
+        const server = yield* HttpFixture.make({ override: calls(() => HttpFixture.hang) })
+        const { close, closeChannel, recorded, transport } = yield* ready(server.url)
+        for (let id = 1; id <= 400; id++) {
+          transport.send(request(id, id % 4 === 0 ? "tools/call" : "ping"))
+          if (id % 4 === 0) transport.release(id)
+          else yield* recorded.answer(id)
+        }
+        yield* close
+        yield* closeChannel
+        yield* noSockets(server)
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        process.off("warning", warned)
+        assert.deepStrictEqual(warnings, [])
+      }))
+
     it.scopedLive("H12: one request socket is enough beside an open stream", () =>
       Effect.gen(function*() {
         const server = yield* HttpFixture.make()
