@@ -37,6 +37,7 @@ import * as Inbox from "./internal/engine/inbox.js"
 import * as Progress from "./internal/engine/progress.js"
 import * as ServerRequests from "./internal/engine/serverRequests.js"
 import { Warnings } from "./internal/engine/warnings.js"
+import { within } from "./internal/within.js"
 import * as McpConfig from "./McpConfig.js"
 import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
@@ -309,8 +310,7 @@ const closeWire = (
   warnings: Warnings
 ): Effect.Effect<void> =>
   Effect.forkDaemon(Scope.close(wire, exit)).pipe(
-    Effect.flatMap((closing) => Effect.interruptible(Fiber.await(closing))),
-    Effect.timeoutOption(McpConfig.closeBoundOf(config)),
+    Effect.flatMap((closing) => within(Fiber.join(closing), McpConfig.closeBoundOf(config))),
     Effect.map((closed) => {
       if (Option.isNone(closed)) warnings.add("CloseFailed", "the transport did not close in time")
       else if (Exit.isFailure(closed.value)) warnings.add("CloseFailed", "the transport failed while it was closed")

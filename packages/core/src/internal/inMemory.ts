@@ -10,6 +10,7 @@ import * as McpConfig from "../McpConfig.js"
 import * as McpError from "../McpError.js"
 import type * as McpProtocol from "../McpProtocol.js"
 import type * as McpTransport from "../McpTransport.js"
+import { within } from "./within.js"
 
 export const make = (config: McpConfig.InMemoryConfig): McpTransport.Channel => ({
   config,
@@ -56,11 +57,8 @@ const close = (
 ): Effect.Effect<void> =>
   Effect.suspend(() => {
     end.disconnect()
-    return Effect.tryPromise(() => Promise.resolve(server.close?.())).pipe(
-      Effect.interruptible,
-      Effect.timeoutOption(McpConfig.timeoutsOf(config).close),
-      Effect.ignore
-    )
+    const closing = Effect.tryPromise(() => Promise.resolve(server.close?.()))
+    return Effect.asVoid(within(closing, McpConfig.timeoutsOf(config).close))
   })
 
 const copy = (message: unknown): unknown => JSON.parse(JSON.stringify(message))

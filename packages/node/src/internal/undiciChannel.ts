@@ -17,6 +17,7 @@ import type { DialContext } from "./undiciDial.js"
 import { Exchange, Lanes } from "./undiciLanes.js"
 import { bareHost, basic } from "./undiciSettings.js"
 import type { SocketSettings } from "./undiciSettings.js"
+import { within } from "./within.js"
 
 /** @internal */
 export interface Times {
@@ -177,10 +178,6 @@ export const open = (
       Effect.sync(() =>
         new Channel({ settings, sockets: new Set<Net.Socket>(), deadline }, config.maxConnections, times.keepAlive)
       ),
-      (channel) =>
-        Effect.async<void>((resume) => channel.close(() => resume(Effect.void))).pipe(
-          Effect.interruptible,
-          Effect.timeoutOption(times.close)
-        )
+      (channel) => within(Effect.async<void>((resume) => channel.close(() => resume(Effect.void))), times.close)
     )
   })

@@ -7,6 +7,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { HttpClient, HttpExchange, HttpFailure, HttpListener, HttpRequest } from "../../HttpExchange.js"
+import { within } from "../within.js"
 import * as Config from "./config.js"
 import * as Failure from "./failure.js"
 import * as Url from "./url.js"
@@ -101,7 +102,7 @@ class FetchClient implements HttpClient {
     this.closed = true
     const settled = [...this.running.values()]
     for (const exchange of this.running.keys()) exchange.abort()
-    return Effect.promise(() => Promise.all(settled)).pipe(Effect.interruptible, Effect.timeoutOption(settleTimeout))
+    return Effect.asVoid(within(Effect.promise(() => Promise.all(settled)), settleTimeout))
   })
 }
 

@@ -20,6 +20,7 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { HttpClient, HttpExchange, HttpFailure, HttpListener, HttpRequest } from "../../HttpExchange.js"
+import { within } from "../within.js"
 import * as Config from "./config.js"
 import * as Failure from "./failure.js"
 import * as Url from "./url.js"
@@ -149,7 +150,7 @@ class FiberClient implements HttpClient {
       if (exchange.fiber !== undefined) fibers.push(exchange.fiber)
       exchange.abort()
     }
-    return Fiber.interruptAll(fibers).pipe(Effect.interruptible, Effect.timeoutOption(settleTimeout))
+    return Effect.asVoid(within(Fiber.interruptAll(fibers), settleTimeout))
   })
 }
 

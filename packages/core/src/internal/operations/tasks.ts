@@ -21,6 +21,7 @@ import type * as Scope from "effect/Scope"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type { RequestOptions } from "../../McpSession.js"
+import { within } from "../within.js"
 import { listAll } from "./lists.js"
 import { decodeCallToolResult } from "./operations.js"
 import { type Port, requiring } from "./port.js"
@@ -189,11 +190,7 @@ class Watched {
   readonly abandon: Effect.Effect<void> = Effect.suspend(() => {
     if (this.task === undefined || this.over || this.cancelAsked) return Effect.void
     this.cancelAsked = true
-    return cancelTask(this.session, this.id).pipe(
-      Effect.interruptible,
-      Effect.timeoutOption(cancelWithin),
-      Effect.ignore
-    )
+    return Effect.asVoid(within(cancelTask(this.session, this.id), cancelWithin))
   })
 }
 

@@ -26,13 +26,14 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process"
 import type { Launched } from "./launch.js"
 import { launch } from "./launch.js"
 import { LineSplitter } from "./lineSplitter.js"
+import { parseLong } from "./longJson.js"
 import { ProcessGroup } from "./processGroup.js"
 import { gracesOf, shutdown } from "./shutdown.js"
 import { StderrRing } from "./stderrRing.js"
 import type { Refusal, Sent } from "./stdinWriter.js"
 import { StdinWriter } from "./stdinWriter.js"
 import { watchdog } from "./watchdog.js"
-import { within } from "./within.js"
+import { within } from "../within.js"
 
 /** How long an exit may be waited for that explains a closed pipe, and how long a dead process's output is read. */
 const moment = "100 millis"
@@ -100,7 +101,12 @@ export class Connection {
     const limits = McpConfig.limitsOf(config)
     this.pid = group.id
     this.ring = new StderrRing(limits.stderrTailBytes)
-    this.lines = new LineSplitter(limits.messageBytes, this.onLine, () => this.onOverflow(limits.messageBytes))
+    this.lines = new LineSplitter(
+      limits.messageBytes,
+      (line) => this.onLine(JSON.parse, line),
+      (line) => this.onLine(parseLong, line),
+      () => this.onOverflow(limits.messageBytes)
+    )
     this.writer = new StdinWriter(
       child.stdin,
       config.name,
@@ -192,12 +198,13 @@ export class Connection {
     if (--this.openOutputs === 0) Deferred.unsafeDone(this.drained, Effect.void)
   }
 
-  private readonly onLine = (line: string): void => {
+  private onLine<A extends string | Buffer>(parse: (line: A) => unknown, line: A): void {
     let message: unknown
     try {
-      message = JSON.parse(line)
+      message = parse(line)
     } catch {
-      this.events.warning("NotJson", `a line of its output is not JSON: ${McpError.displayText(line, shownOfLine)}`)
+      const start = line.slice(0, 4 * shownOfLine).toString()
+      this.events.warning("NotJson", `a line of its output is not JSON: ${McpError.displayText(start, shownOfLine)}`)
       return
     }
     this.events.message(message)

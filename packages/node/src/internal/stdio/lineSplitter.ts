@@ -18,6 +18,9 @@ const idleChunks = 256
 /** From this length on it pays to look whether a text is ASCII, which decodes seven times as fast. */
 const asciiWorthwhile = 4096
 
+/** A line of this length is given as bytes: there are faster ways to read it than to decode it first. */
+const longLine = 128 * 1024
+
 const decode = (bytes: Buffer, start: number, end: number): string => {
   if (end - start < asciiWorthwhile) return bytes.toString("utf8", start, end)
   return bytes.toString(isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8", start, end)
@@ -34,6 +37,8 @@ export class LineSplitter {
   constructor(
     maxLineBytes: number,
     private readonly onLine: (line: string) => void,
+    /** The bytes are good until it returns. */
+    private readonly onLongLine: (line: Buffer) => void,
     private readonly onOverflow: () => void
   ) {
     this.max = Math.min(maxLineBytes, constants.MAX_STRING_LENGTH)
@@ -100,10 +105,11 @@ export class LineSplitter {
 
   private emitKept(): void {
     const kept = this.kept!
-    const line = decode(kept, 0, this.length)
+    const { length } = this
     this.length = 0
     if (kept.length > largestIdleBuffer) this.kept = undefined
-    this.emit(line)
+    if (length >= longLine) this.onLongLine(kept.subarray(0, length))
+    else this.emit(decode(kept, 0, length))
   }
 
   private emit(line: string): void {

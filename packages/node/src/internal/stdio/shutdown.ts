@@ -7,7 +7,7 @@ import type * as McpConfig from "@mcp-runtime/core/McpConfig"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ProcessGroup } from "./processGroup.js"
-import { within } from "./within.js"
+import { within } from "../within.js"
 
 /** @internal */
 export interface Graces {

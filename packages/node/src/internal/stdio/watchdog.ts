@@ -14,7 +14,7 @@ import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import type { Socket } from "node:net"
 import type { ProcessGroup } from "./processGroup.js"
-import { within } from "./within.js"
+import { within } from "../within.js"
 
 /** Lines `+<group>` and `-<group>`; at the end of them TERM, up to a second, KILL. Builtins and `sleep` only. */
 const script = `trap '' INT TERM HUP

@@ -14,13 +14,13 @@ import * as FiberId from "effect/FiberId"
  * @internal
  */
 export const within = (effect: Effect.Effect<unknown>, limit: Duration.DurationInput): Effect.Effect<boolean> =>
-  Effect.uninterruptibleMask((restore) =>
+  Effect.uninterruptible(
     Effect.gen(function*() {
       const first = Deferred.unsafeMake<boolean>(FiberId.none)
       const race = (contender: Effect.Effect<unknown>, outcome: boolean) =>
         Effect.forkDaemon(Effect.interruptible(Effect.zipRight(contender, Deferred.succeed(first, outcome))))
       const waiting = yield* race(effect, true)
       const timer = yield* race(Effect.sleep(limit), false)
-      return yield* Effect.ensuring(restore(Deferred.await(first)), Fiber.interruptAll([waiting, timer]))
+      return yield* Effect.ensuring(Deferred.await(first), Fiber.interruptAll([waiting, timer]))
     })
   )
