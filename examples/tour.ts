@@ -2,7 +2,7 @@
  * What `npm start` runs: sessions with two bundled servers, what they can do, what happens when something goes wrong, and
  * that nothing is left behind. Needs no network.
  */
-import { type McpConfig, McpConfig as Config, McpSession, McpTransport } from "@mcp-runtime/core"
+import { type McpConfig, McpConfig as Config, type McpProtocol, McpSession, McpTransport } from "@mcp-runtime/core"
 import { NodeMcp } from "@mcp-runtime/node"
 import { LeakCheck } from "@mcp-runtime/testing"
 import { Console, Effect, Exit, Fiber, Stream } from "effect"
@@ -25,8 +25,8 @@ const introduce = (session: McpSession.McpSession) =>
     yield* Effect.forEach(items, (tool) => say(`  - ${tool.name}: ${tool.description ?? ""}`))
   })
 
-const textOf = (result: { readonly content: ReadonlyArray<object> }) =>
-  result.content.map((block) => ("text" in block ? String(block.text) : "")).join(" ")
+const textOf = (result: McpProtocol.CallToolResult) =>
+  result.content.map((block) => (block.type === "text" ? block.text : "")).join(" ")
 
 const useNotes = Effect.gen(function*() {
   const session = yield* openSession({ name: "notes", transport: "stdio", ...notesServer })

@@ -241,7 +241,7 @@ export const elicitationProblem = (
   }
   const required = request.requestedSchema.required
   const missing = Array.isArray(required)
-    ? required.find((field) => typeof field === "string" && content[field] === undefined)
+    ? required.find((field) => typeof field === "string" && !Object.hasOwn(content, field))
     : undefined
   return missing === undefined ? undefined : `the required field "${String(missing)}" is missing`
 }
@@ -265,7 +265,7 @@ export const withDefaults = (
   const content: Record<string, string | number | boolean | ReadonlyArray<string>> = { ...result.content }
   for (const [field, schema] of Object.entries(properties)) {
     if (!Object.hasOwn(content, field) && McpProtocol.isObject(schema) && isFormValue(schema.default)) {
-      content[field] = schema.default as string
+      Object.defineProperty(content, field, { value: schema.default, enumerable: true })
     }
   }
   return { ...result, content }

@@ -132,7 +132,11 @@ const TimeoutsInput = Schema.Struct({
 const LimitsInput = Schema.Struct({
   messageBytes: Schema.optional(positiveInt),
   eventBytes: Schema.optional(positiveInt),
-  stderrTailBytes: Schema.optional(positiveInt),
+  stderrTailBytes: Schema.optional(
+    positiveInt.pipe(
+      Schema.lessThanOrEqualTo(16 * 1024 * 1024, { message: () => "must be at most 16777216 (16 MiB)" })
+    )
+  ),
   sendBufferBytes: Schema.optional(positiveInt),
   inFlight: Schema.optional(positiveInt),
   serverRequests: Schema.optional(positiveInt),
@@ -278,7 +282,13 @@ const reservedHeaders: ReadonlySet<string> = new Set([
   "accept",
   "host",
   "connection",
-  "transfer-encoding"
+  "transfer-encoding",
+  "upgrade",
+  "keep-alive",
+  "expect",
+  "te",
+  "trailer",
+  "proxy-connection"
 ])
 
 /**

@@ -337,6 +337,23 @@ export interface UnknownContent {
 }
 
 /**
+ * Whether a block is of a kind that this version knows. Newer servers may send others.
+ *
+ * @since 0.1.0
+ * @category content
+ */
+export const isKnownContent = (block: ContentBlock | UnknownContent): block is ContentBlock =>
+  knownContent.has(block.type)
+
+const knownContent: ReadonlySet<string> = new Set<ContentBlock["type"]>([
+  "text",
+  "image",
+  "audio",
+  "resource_link",
+  "resource"
+])
+
+/**
  * @since 0.1.0
  * @category content
  */
@@ -363,7 +380,8 @@ export interface ResourceContents {
  * @category results
  */
 export interface CallToolResult {
-  readonly content: ReadonlyArray<ContentBlock | UnknownContent>
+  /** A kind that this version does not know is kept as it came: see `isKnownContent`. */
+  readonly content: ReadonlyArray<ContentBlock>
   readonly structuredContent?: JsonObject | undefined
   readonly isError?: boolean | undefined
   readonly _meta?: JsonObject | undefined

@@ -37,7 +37,7 @@ import * as Inbox from "./internal/engine/inbox.js"
 import * as Progress from "./internal/engine/progress.js"
 import * as ServerRequests from "./internal/engine/serverRequests.js"
 import { Warnings } from "./internal/engine/warnings.js"
-import { within } from "./internal/within.js"
+import { forkBounded, within } from "./internal/within.js"
 import * as McpConfig from "./McpConfig.js"
 import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
@@ -238,8 +238,13 @@ const openIn = (
       answer: (message) => engine.postUnawaited(message),
       failed: (detail) => warnings.add("HandlerFailed", detail)
     })
+    const showServerStream = (state: McpTransport.ServerStreamState) => {
+      Runtime.runFork(runtime)(SubscriptionRef.set(serverStream, state))
+    }
     const ended = (error: McpError.McpError) => {
       inbox.end()
+      serverRequests.stop()
+      showServerStream("none")
       Deferred.unsafeDone(closed, Effect.succeed(error))
     }
     const deadlines: Deadlines = new Deadlines(yield* Effect.clock, (now) => engine.expire(now))
@@ -263,9 +268,7 @@ const openIn = (
       requestFailed: engine.requestFailed,
       closed: engine.connectionClosed,
       warning: warnings.add,
-      serverStream: (state) => {
-        Runtime.runFork(runtime)(SubscriptionRef.set(serverStream, state))
-      }
+      serverStream: showServerStream
     }).pipe(Scope.extend(wire))
     engine.attach(transport)
     stage.transport = transport
@@ -291,8 +294,7 @@ const openIn = (
       yield* handlers.roots.changes.pipe(
         Stream.runForEach(() => Effect.ignore(session.notify("notifications/roots/list_changed"))),
         Effect.catchAllCause(() => Effect.sync(() => warnings.add("HandlerFailed", "the stream of roots has failed"))),
-        Effect.interruptible,
-        Effect.forkScoped
+        forkBounded
       )
     }
     yield* chooseLogLevel(session, options.logLevel ?? config.logLevel, warnings)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ClientHandlers, McpConfig, type McpProtocol, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Context, Deferred, Effect, Exit, Fiber, Scope, SubscriptionRef, TestClock } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Scope, Stream, SubscriptionRef, TestClock } from "effect"
 
 const form = {
   mode: "form",
@@ -204,6 +204,51 @@ describe("ClientHandlers", () => {
       yield* Effect.yieldNow()
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(yield* Fiber.join(fiber), publicFailure)
+    }))
+
+  it.scoped("C03: one that can't be interrupted is answered for all the same, and does not keep the session open", () =>
+    Effect.gen(function*() {
+      const stuck = Effect.uninterruptible(Effect.never)
+      const scope = yield* Scope.make()
+      const { server } = yield* openWith({
+        sampling: { create: () => stuck },
+        onNotification: () => stuck,
+        roots: { list: Effect.succeed([]), changes: Stream.fromEffect(stuck) }
+      }).pipe(Scope.extend(scope))
+      yield* server.notify("notifications/x")
+      const asked = yield* Effect.fork(refusal(server.request("sampling/createMessage", sampling)))
+      yield* Effect.yieldNow()
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(yield* Fiber.join(asked), publicFailure)
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.succeed(undefined)))
+      for (let i = 0; i < 3; i++) yield* TestClock.adjust("1 second")
+      assert.isTrue(Exit.isSuccess(yield* Fiber.await(closing)))
+      assert.deepStrictEqual((yield* server.stats).live, [])
+    }))
+
+  it.scoped("C02: handlers end when the connection is gone, before the scope closes", () =>
+    Effect.gen(function*() {
+      const ended = yield* Deferred.make<void>()
+      const { server } = yield* openWith({
+        requests: { "x/ask": () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(ended, undefined)) }
+      })
+      yield* server.sendRaw({ jsonrpc: "2.0", id: 1, method: "x/ask" })
+      yield* server.disconnect()
+      yield* Deferred.await(ended)
+    }))
+
+  it.scoped("sampling with tools is refused unless it was announced; so is an unknown mode of elicitation", () =>
+    Effect.gen(function*() {
+      const bad = { code: -32602, message: "Invalid parameters" }
+      const withTools = { ...sampling, tools: [] }
+      const { server } = yield* openWith({
+        sampling: { create: () => Effect.succeed(sampled) },
+        elicitation: { form: () => Effect.succeed({ action: "cancel" }) }
+      })
+      assert.deepStrictEqual(yield* refusal(server.request("sampling/createMessage", withTools)), bad)
+      assert.deepStrictEqual(yield* refusal(server.request("elicitation/create", { ...form, mode: "voice" })), bad)
+      const { server: able } = yield* openWith({ sampling: { create: () => Effect.succeed(sampled), tools: true } })
+      assert.deepStrictEqual(yield* able.request("sampling/createMessage", withTools), sampled)
     }))
 
   it.scoped("a notification handler that hangs is ended by its deadline, and the next one runs", () =>

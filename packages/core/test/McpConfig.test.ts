@@ -222,7 +222,13 @@ describe("McpConfig fields", () => {
           "Accept",
           "Host",
           "Connection",
-          "Transfer-Encoding"
+          "Transfer-Encoding",
+          "Upgrade",
+          "Keep-Alive",
+          "Expect",
+          "TE",
+          "Trailer",
+          "Proxy-Connection"
         ]
       ) {
         const { field, problem } = refuse(http({ transport, headers: { [name]: "x" } })).problems[0]!
@@ -288,6 +294,16 @@ describe("McpConfig fields", () => {
     for (const field of ["afterEof", "afterTerm", "afterKill"]) {
       assert.deepStrictEqual(problems(stdio({ shutdown: { [field]: null } })), {
         [`shutdown.${field}`]: `must be a duration such as "5 seconds"`
+      })
+    }
+  })
+
+  it("what is kept of stderr is bounded: it is held in memory", () => {
+    const most = 16 * 1024 * 1024
+    assert.strictEqual(decode(stdio({ limits: { stderrTailBytes: most } })).limits!.stderrTailBytes, most)
+    for (const stderrTailBytes of [most + 1, 2 ** 40]) {
+      assert.deepStrictEqual(problems(stdio({ limits: { stderrTailBytes } })), {
+        "limits.stderrTailBytes": "must be at most 16777216 (16 MiB)"
       })
     }
   })

@@ -371,6 +371,33 @@ describe("requests", () => {
       assert.strictEqual(warnings.UnknownResponse, 1)
     }))
 
+  it.scoped("batches of revision 2025-03-26 are taken apart, in order", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make({
+        handlers: {
+          "x/batch": (request) =>
+            Effect.succeed(ScriptedServer.raw([
+              ScriptedServer.notification("notifications/first"),
+              ScriptedServer.result(request.id, { ok: true })
+            ]))
+        }
+      })
+      const session = yield* McpSession.open(server.channel)
+      assert.deepStrictEqual(yield* session.request("x/batch"), { ok: true })
+      const [first] = yield* Stream.runCollect(Stream.take(session.incoming, 1))
+      assert.strictEqual(first!.method, "notifications/first")
+    }))
+
+  it.scoped("H05: an answer with neither result nor error fails its call at once", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make({
+        handlers: { "x/empty": ({ id }) => Effect.succeed(ScriptedServer.raw({ jsonrpc: "2.0", id })) }
+      })
+      const session = yield* McpSession.open(server.channel)
+      const error = yield* Effect.flip(session.request("x/empty"))
+      assert(error._tag === "ProtocolViolation" && error.executed === "maybe")
+    }))
+
   it.scoped("P19: a result of the wrong shape was executed, and is InvalidResult with the result inside", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedServer.make({
@@ -765,6 +792,27 @@ describe("notifications", () => {
       for (const method of ["throw", "die", "interrupt", "fail", "last"]) yield* server.notify(method)
       yield* Deferred.await(seen)
       assert.strictEqual((yield* session.stats).warnings.HandlerFailed, 4)
+    }))
+
+  it.scoped("P20: a handler that causes the next notification has ended before that one is handled", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make()
+      const order: Array<string> = []
+      const session = yield* McpSession.open(server.channel, {
+        handlers: {
+          onNotification: ({ method }) =>
+            Effect.gen(function*() {
+              order.push(`start ${method}`)
+              if (method === "a") yield* server.notify("b")
+              yield* Effect.yieldNow()
+              order.push(`end ${method}`)
+            })
+        }
+      })
+      yield* server.notify("a")
+      yield* McpSession.ping(session)
+      yield* Effect.repeatN(Effect.yieldNow(), 10)
+      assert.deepStrictEqual(order, ["start a", "end a", "start b", "end b"])
     }))
 
   it.scoped("log messages reach their handler, with an unknown level taken for info", () =>

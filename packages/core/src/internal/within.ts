@@ -8,10 +8,11 @@ import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 
 /**
- * How the effect ended, or nothing when it did not end in this time; then it is interrupted. Whoever waits is not, until
- * then. The two fibers are daemons,
+ * How the effect ended, or nothing when it did not end in this time; then it is interrupted, and not waited for, since it
+ * may not be interruptible. Whoever waits is not interrupted until then. The two fibers are daemons,
  * because the interruption of a fiber is passed to its children even where the fiber itself is uninterruptible:
  * `Effect.timeout` in a finalizer would end at once.
  */
@@ -31,6 +32,24 @@ export const within = <A, E, R>(
         Effect.zipRight(end(Option.none())),
         Effect.forkDaemon
       )
-      return yield* Effect.ensuring(Deferred.await(first), Fiber.interruptAll([waiting, timer]))
+      return yield* Effect.ensuring(
+        Deferred.await(first),
+        Effect.zipRight(Fiber.interruptFork(waiting), Fiber.interrupt(timer))
+      )
     })
+  )
+
+/** How long what an application has given to us may take to end, when a session ends. */
+export const handlersEndWithin: Duration.DurationInput = "1 second"
+
+/**
+ * Runs an effect of the application's in a fiber that ends with the scope. One that can't be interrupted is left behind
+ * after a bound: it must not keep a process or a socket open.
+ */
+export const forkBounded = (effect: Effect.Effect<unknown>): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.forkDaemon(Effect.interruptible(effect)),
+      (fiber) => within(Fiber.interrupt(fiber), handlersEndWithin)
+    )
   )

@@ -60,6 +60,8 @@ const noParams: McpProtocol.JsonObject = Object.freeze({})
 
 export class Engine {
   private readonly pending = new Map<McpProtocol.RequestId, Pending>()
+  /** Answers to what was asked while the wire was still opening. */
+  private readonly early: Array<McpProtocol.JsonRpcMessage> = []
   private lastId = 0
   private muted = false
   private ended: McpError.McpError | undefined = undefined
@@ -78,6 +80,7 @@ export class Engine {
   /** From here on requests go out. */
   attach(transport: McpTransport.MessageTransport): void {
     this.transport = transport
+    for (const message of this.early.splice(0)) this.postUnawaited(message)
   }
 
   /** How many requests wait for their answer. */
@@ -140,7 +143,11 @@ export class Engine {
 
   /** Sends something that nobody waits for; a failure is a warning. */
   postUnawaited(message: McpProtocol.JsonRpcMessage): void {
-    if (this.ended !== undefined || this.transport === undefined) return
+    if (this.ended !== undefined) return
+    if (this.transport === undefined) {
+      if (this.early.length < this.limits.serverRequests) this.early.push(message)
+      return
+    }
     this.sent++
     this.transport.send(message, (error) => {
       if (error === undefined || this.muted) return
@@ -157,6 +164,12 @@ export class Engine {
 
   /** A value arrived. */
   readonly receive = (message: unknown): void => {
+    // Revision 2025-03-26 has batches.
+    if (Array.isArray(message) && message.length > 0) { for (const item of message) this.receiveOne(item) }
+    else this.receiveOne(message)
+  }
+
+  private receiveOne(message: unknown): void {
     if (this.muted) return
     this.received++
     if (!McpProtocol.isObject(message) || message.jsonrpc !== "2.0") {
@@ -171,7 +184,23 @@ export class Engine {
       return
     }
     if (message.result !== undefined || message.error !== undefined) this.receiveResponse(message)
-    else this.events.warning("NotJsonRpc", "a message that is neither request nor response was skipped")
+    else this.receiveNothing(id)
+  }
+
+  /** An answer without a result: whoever waits for it need not wait for a deadline. */
+  private receiveNothing(id: unknown): void {
+    const pending = this.find(id)
+    if (pending === undefined || !this.settle(pending)) {
+      this.events.warning("NotJsonRpc", "a message that is neither request nor response was skipped")
+      return
+    }
+    const error = new McpError.ProtocolViolation({
+      server: this.server,
+      operation: pending.method,
+      executed: "maybe",
+      detail: "its answer has neither a result nor an error"
+    })
+    this.finish(pending, Effect.fail(error))
   }
 
   /** The wire says that this request will not be answered. */

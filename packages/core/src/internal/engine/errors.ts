@@ -100,5 +100,5 @@ export const handshake = (error: McpError.McpError, requested: string): McpError
 
 const supportedVersions = (data: unknown): ReadonlyArray<string> | undefined =>
   McpProtocol.isObject(data) && Array.isArray(data.supported)
-    ? data.supported.filter((_): _ is string => typeof _ === "string").slice(0, 16)
+    ? data.supported.filter((_) => typeof _ === "string").slice(0, 16).map((_) => McpError.displayText(_, 64))
     : undefined

@@ -18,6 +18,7 @@ import type * as Stream from "effect/Stream"
 import type * as ClientHandlers from "../../ClientHandlers.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
+import { handlersEndWithin, within } from "../within.js"
 
 export interface Inbox {
   readonly offer: (notification: McpProtocol.Notification) => void
@@ -72,6 +73,7 @@ class HandlerQueue {
   private waiting: Array<McpProtocol.Notification> = []
   private current: Fiber.RuntimeFiber<void> | undefined = undefined
   private watch: Fiber.RuntimeFiber<unknown> | undefined = undefined
+  private starting = false
   private stopped = false
 
   constructor(
@@ -93,14 +95,18 @@ class HandlerQueue {
   readonly stop: Effect.Effect<void> = Effect.suspend(() => {
     this.stopped = true
     this.waiting = []
-    return Fiber.interruptAll([this.watch, this.current].filter((_) => _ !== undefined))
+    const running = [this.watch, this.current].filter((_) => _ !== undefined)
+    return Effect.asVoid(within(Fiber.interruptAll(running), handlersEndWithin))
   })
 
   private next(): void {
-    while (this.current === undefined && !this.stopped) {
+    // A handler may cause the next arrival before it has left its first turn.
+    while (this.current === undefined && !this.starting && !this.stopped) {
       const notification = this.waiting.shift()
       if (notification === undefined) return
+      this.starting = true
       const fiber = Runtime.runFork(this.runtime)(Effect.interruptible(handle(this.options, notification)))
+      this.starting = false
       if (fiber.unsafePoll() === null) this.await(fiber)
     }
   }

@@ -7,13 +7,19 @@
 import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as FiberMap from "effect/FiberMap"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
+import * as Runtime from "effect/Runtime"
+import * as Scope from "effect/Scope"
 import * as ClientHandlers from "../../ClientHandlers.js"
 import * as McpProtocol from "../../McpProtocol.js"
+import { handlersEndWithin, within } from "../within.js"
 
 export interface ServerRequests {
+  /** The connection is gone: handlers end, and nothing is started any more. */
+  readonly stop: () => void
   readonly start: (id: McpProtocol.RequestId, method: string, params: McpProtocol.JsonObject) => void
   readonly cancel: (id: McpProtocol.RequestId) => void
 }
@@ -49,20 +55,47 @@ type Answer = Effect.Effect<McpProtocol.JsonObject, unknown>
 
 export const make = (options: Options): Effect.Effect<ServerRequests, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const fibers = yield* FiberMap.make<McpProtocol.RequestId>()
+    const inner = yield* Effect.acquireRelease(
+      Scope.make(),
+      (inner, exit) => within(Scope.close(inner, exit), handlersEndWithin)
+    )
+    const fibers = yield* Scope.extend(FiberMap.make<McpProtocol.RequestId>(), inner)
     const run = yield* FiberMap.runtime(fibers)<never>()
+    const runtime = yield* Effect.runtime<never>()
+    let stopped = false
     const refuse = (id: McpProtocol.RequestId, error: Refusal) => options.answer({ jsonrpc: "2.0", id, error })
+    /** A handler that is still running when its time is up is answered for, and interrupted. */
+    const limit = (fiber: Fiber.RuntimeFiber<void>, timeUp: () => void) => {
+      if (options.deadline === null || fiber.unsafePoll() !== null) return
+      const timer = Runtime.runFork(runtime)(
+        Effect.interruptible(Effect.zipRight(Effect.sleep(options.deadline), Effect.sync(timeUp)))
+      )
+      fiber.addObserver(() => timer.unsafeInterruptAsFork(FiberId.none))
+    }
+    const interrupt = (fiber: Fiber.RuntimeFiber<unknown, unknown>) => fiber.unsafeInterruptAsFork(FiberId.none)
     return {
       start: (id, method, params) => {
+        if (stopped) return
         const handler = handlerOf(options.handlers, options.server, method, params)
         if ("code" in handler) refuse(id, handler)
         else if (FiberMap.unsafeHas(fibers, id)) refuse(id, duplicate)
         else if (runningCount(fibers) >= options.limit) refuse(id, busy)
-        else run(id, Effect.interruptible(answering(options, id, method, params, handler.answer)))
+        else {
+          const reply = new Reply(options, id, method, params)
+          const fiber = run(id, Effect.interruptible(reply.answering(handler.answer)))
+          limit(fiber, () => {
+            reply.fail("it took too long")
+            interrupt(fiber)
+          })
+        }
       },
       cancel: (id) => {
         const fiber = FiberMap.unsafeGet(fibers, id)
-        if (Option.isSome(fiber)) fiber.value.unsafeInterruptAsFork(fiber.value.id())
+        if (Option.isSome(fiber)) interrupt(fiber.value)
+      },
+      stop: () => {
+        stopped = true
+        for (const [, fiber] of fibers) interrupt(fiber)
       }
     }
   })
@@ -73,27 +106,41 @@ const runningCount = (fibers: FiberMap.FiberMap<McpProtocol.RequestId>): number 
   return count
 }
 
-const answering = (
-  options: Options,
-  id: McpProtocol.RequestId,
-  method: string,
-  params: McpProtocol.JsonObject,
-  answer: Answer
-): Effect.Effect<void> =>
-  (options.deadline === null ? answer : Effect.timeout(answer, options.deadline)).pipe(
-    Effect.flatMap((result) =>
-      McpProtocol.isObject(result) ? Effect.succeed(result) : Effect.fail("it did not answer with an object")
-    ),
-    Effect.matchCauseEffect({
-      onSuccess: (result) =>
-        Effect.sync(() => options.answer({ jsonrpc: "2.0", id, result: relatedToTask(result, params) })),
-      onFailure: (cause) =>
-        Effect.sync(() => {
-          options.failed(`the handler for ${method} failed: ${describeFailure(cause)}`)
-          options.answer({ jsonrpc: "2.0", id, error: failed })
-        })
-    })
-  )
+/** The one answer to one request. */
+class Reply {
+  private given = false
+
+  constructor(
+    private readonly options: Options,
+    private readonly id: McpProtocol.RequestId,
+    private readonly method: string,
+    private readonly params: McpProtocol.JsonObject
+  ) {}
+
+  answering(answer: Answer): Effect.Effect<void> {
+    return answer.pipe(
+      Effect.flatMap((result) =>
+        McpProtocol.isObject(result) ? Effect.succeed(result) : Effect.fail("it did not answer with an object")
+      ),
+      Effect.matchCause({
+        onSuccess: (result) => this.give({ jsonrpc: "2.0", id: this.id, result: relatedToTask(result, this.params) }),
+        onFailure: (cause) => this.fail(describeFailure(cause))
+      })
+    )
+  }
+
+  fail(detail: string): void {
+    if (this.given) return
+    this.options.failed(`the handler for ${this.method} failed: ${detail}`)
+    this.give({ jsonrpc: "2.0", id: this.id, error: failed })
+  }
+
+  private give(message: McpProtocol.JsonRpcMessage): void {
+    if (this.given) return
+    this.given = true
+    this.options.answer(message)
+  }
+}
 
 /** For the application's log, never for the server: only the kind of failure, since its text may hold anything. */
 const describeFailure = (cause: Cause.Cause<unknown>): string => {
@@ -126,7 +173,7 @@ const handlerOf = (
     case "sampling/createMessage":
       return handlers.sampling === undefined
         ? notSupported
-        : !Array.isArray(params.messages) || typeof params.maxTokens !== "number"
+        : !Array.isArray(params.messages) || typeof params.maxTokens !== "number" || asksForTools(handlers, params)
         ? badParams
         : sampling(handlers.sampling, params as unknown as McpProtocol.SamplingRequest, context)
     case "elicitation/create":
@@ -141,6 +188,10 @@ const handlerOf = (
     }
   }
 }
+
+/** A client that has not announced tools for sampling must refuse a request with them. */
+const asksForTools = (handlers: ClientHandlers.Handlers, params: McpProtocol.JsonObject): boolean =>
+  handlers.sampling?.tools !== true && (params.tools !== undefined || params.toolChoice !== undefined)
 
 const sampling = (
   handler: ClientHandlers.SamplingHandler,
@@ -162,6 +213,7 @@ const elicitation = (
   params: McpProtocol.JsonObject,
   context: ClientHandlers.HandlerContext
 ): { readonly answer: Answer } | Refusal => {
+  if (params.mode !== undefined && params.mode !== "form" && params.mode !== "url") return badParams
   const byUrl = params.mode === "url"
   const handle = byUrl ? handler?.url : handler?.form
   if (handler === undefined || handle === undefined) return handler === undefined ? notSupported : badParams
