@@ -67,7 +67,13 @@ export interface HttpListener {
  * @category models
  */
 export interface HttpClient {
-  /** Sends a request and gives the function that aborts it. Aborting twice, or after the end, does nothing. */
+  /**
+   * Sends a request and gives the function that aborts it. Aborting twice, or after the end, does nothing.
+   *
+   * `maxConnections` bounds the sockets of the kind `"request"` only. The other kind is for streams, and for what must
+   * not wait behind a request: a message without an answer, for which the server may be waiting before it answers the
+   * request, and the end of a session.
+   */
   readonly send: (request: HttpRequest, listener: HttpListener, kind: "request" | "stream") => () => void
 }
 
@@ -94,7 +100,8 @@ export class HttpExchange extends Context.Tag("@mcp-runtime/core/HttpExchange")<
 export const failureFromError: (error: unknown, stage: "unsent" | "sent" | "unknown") => HttpFailure = Failure.fromError
 
 /**
- * Exchanges over a `fetch` function. A configuration with `tls` or `proxy` is refused, because `fetch` can't be told.
+ * Exchanges over a `fetch` function. A configuration with `tls`, `proxy` or `maxConnections` is refused, because `fetch`
+ * can't be told.
  *
  * @since 0.1.0
  * @category constructors
@@ -117,8 +124,8 @@ export const layerFetch: Layer.Layer<HttpExchange> = Layer.sync(
 )
 
 /**
- * Exchanges over the `HttpClient` of the application, one fiber each. A configuration with `tls` or `proxy` is refused,
- * because the client is not ours to set up. A redirect is reported if the client does not follow it; over
+ * Exchanges over the `HttpClient` of the application, one fiber each. A configuration with `tls`, `proxy` or
+ * `maxConnections` is refused, because the client is not ours to set up. A redirect is reported if the client does not follow it; over
  * `FetchHttpClient` we ask for that.
  *
  * No span and no trace header is made per exchange, since spans come with the requests of the protocol. A client on which

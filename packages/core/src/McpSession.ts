@@ -29,7 +29,8 @@ import * as Stream from "effect/Stream"
 import type * as Subscribable from "effect/Subscribable"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import * as ClientHandlers from "./ClientHandlers.js"
-import { Calls } from "./internal/engine/calls.js"
+import type { Beginning } from "./internal/engine/begun.js"
+import { type Begins, Calls } from "./internal/engine/calls.js"
 import { Deadlines } from "./internal/engine/deadlines.js"
 import { type Decoder, Engine } from "./internal/engine/engine.js"
 import * as Handshake from "./internal/engine/handshake.js"
@@ -52,7 +53,10 @@ import type * as McpTransport from "./McpTransport.js"
 export interface RequestOptions {
   /** How long to wait without an answer or progress. `null` waits for ever. Default: the session's. */
   readonly timeout?: Duration.DurationInput | null | undefined
-  /** How long to wait at most, progress or not. `null` waits for ever. Default: the session's. */
+  /**
+   * How long to wait at most, progress or not; for a list: for all its pages together. `null` waits for ever. Default: the
+   * session's, for each request.
+   */
   readonly maxTotal?: Duration.DurationInput | null | undefined
   /** Sent along as `_meta`. */
   readonly meta?: McpProtocol.JsonObject | undefined
@@ -359,19 +363,28 @@ const make = (parts: Parts): McpSession => {
     const progress = method === "tools/call"
     if (options === undefined) return engine.request(method, params, decode, calls.default(progress))
     const withMeta = options.meta === undefined ? params : { ...params, _meta: options.meta }
-    const { onProgress } = options
-    const send = (sink: ((progress: McpProtocol.Progress) => void) | undefined) =>
-      Either.match(calls.make(method, options, progress, sink), {
+    const { begins, onProgress } = options as RequestOptions & Begins
+    const send = (sink: ((progress: McpProtocol.Progress) => void) | undefined, beginning?: Beginning) =>
+      Either.match(calls.make(method, options, progress, sink, beginning), {
         onLeft: Effect.fail,
         onRight: (call) => engine.request(method, withMeta, decode, call)
       })
-    return onProgress === undefined
-      ? send(undefined)
-      : Progress.delivering(
-        onProgress,
-        () => warnings.add("HandlerFailed", `the progress handler for ${method} failed`),
-        send
+    const failed = () => warnings.add("HandlerFailed", `the progress handler for ${method} failed`)
+    if (begins === undefined) {
+      return onProgress === undefined
+        ? send(undefined)
+        : Progress.delivering(onProgress, failed, send)
+    }
+    return Effect.suspend(() => {
+      const beginning: Beginning = { onLate: begins.onLate, token: undefined }
+      const sink = onProgress === undefined
+        ? Effect.succeed(undefined)
+        : Progress.deliveringIn(begins.life, onProgress, failed)
+      return Scope.addFinalizer(begins.life, Effect.sync(() => engine.forget(beginning))).pipe(
+        Effect.zipRight(sink),
+        Effect.flatMap((_) => send(_, beginning))
       )
+    })
   }
   return {
     server: parts.server,

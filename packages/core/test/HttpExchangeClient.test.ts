@@ -52,12 +52,14 @@ const collecting = (names: Array<string>) =>
   }))
 
 describe("fromHttpClient", () => {
-  it.scoped("tls and proxy are refused, and both fields are named", () =>
+  it.scoped("tls, proxy and maxConnections are refused, and all fields are named", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(open({ url, tls: { verify: false }, proxy: "http://u:hunter2@127.0.0.1:2" }))
+      const error = yield* Effect.flip(
+        open({ url, tls: { verify: false }, proxy: "http://u:hunter2@127.0.0.1:2", maxConnections: 4 })
+      )
       assert.strictEqual(error._tag, "ConfigInvalid")
       if (error._tag !== "ConfigInvalid") return
-      assert.deepStrictEqual(error.problems.map((_) => _.field), ["tls", "proxy"])
+      assert.deepStrictEqual(error.problems.map((_) => _.field), ["tls", "proxy", "maxConnections"])
       assert.notInclude(error.message, "hunter2")
     }).pipe(Effect.provide(overFetch((_) => _))))
 
@@ -154,6 +156,18 @@ describe("fromHttpClient", () => {
       assert.deepStrictEqual(seen, [[false, "BadUrl"], [false, "Other"], [false, "Refused"], [true, "Lost"]])
     }).pipe(over((request) => Effect.fail(errors.shift()!(request))))
   })
+
+  it.live("H11: of a channel that was opened in a region without interruption, an aborted exchange frees its socket", () =>
+    Effect.gen(function*() {
+      const server = yield* httpServer(() => {})
+      const client = yield* Effect.uninterruptible(open({ url: server.url }))
+      const aborted = send(client, { url: server.url })
+      yield* server.until(() => server.requests.length === 1)
+      assert.strictEqual(server.sockets.size, 1)
+      aborted.abort()
+      yield* server.until(() => server.sockets.size === 0).pipe(Effect.timeout("5 seconds"))
+      assert.deepStrictEqual(aborted.events, [])
+    }).pipe(Effect.scoped, Effect.provide(overFetch((_) => _))))
 
   it.scoped("H11, H13: abort and the end of the scope interrupt, and the scope waits for it", () => {
     const log: Array<string> = []

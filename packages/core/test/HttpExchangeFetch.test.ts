@@ -10,12 +10,14 @@ const withFetch = (fetch: typeof globalThis.fetch) =>
   Effect.provideService(HttpExchange.HttpExchange, HttpExchange.fromFetch(fetch))
 
 describe("fromFetch", () => {
-  it.scoped("tls and proxy are refused, and both fields are named", () =>
+  it.scoped("tls, proxy and maxConnections are refused, and all fields are named", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(open({ url, tls: { verify: false }, proxy: "http://u:hunter2@127.0.0.1:2" }))
+      const error = yield* Effect.flip(
+        open({ url, tls: { verify: false }, proxy: "http://u:hunter2@127.0.0.1:2", maxConnections: 4 })
+      )
       assert.strictEqual(error._tag, "ConfigInvalid")
       if (error._tag !== "ConfigInvalid") return
-      assert.deepStrictEqual(error.problems.map((_) => _.field), ["tls", "proxy"])
+      assert.deepStrictEqual(error.problems.map((_) => _.field), ["tls", "proxy", "maxConnections"])
       assert.include(error.message, "UndiciExchange.layer")
       assert.notInclude(error.message, "hunter2")
     }).pipe(Effect.provide(HttpExchange.layerFetch)))

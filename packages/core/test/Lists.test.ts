@@ -321,6 +321,45 @@ describe("lists that fail", () => {
       assert.strictEqual((yield* server.receivedOf("notifications/cancelled")).length, 1)
     }))
 
+  it.scoped("P01: maxTotal holds for the list as a whole", () =>
+    Effect.gen(function*() {
+      for (const slow of [900, 1000]) {
+        const { asked, server, session } = yield* paged((cursor) => {
+          const n = Number(cursor ?? 0)
+          return Effect.delay(Effect.succeed({ items: [tool(n)], nextCursor: String(n + 1) }), slow)
+        })
+        const startedAt = yield* TestClock.currentTimeMillis
+        const fiber = yield* Effect.fork(
+          Effect.flip(McpSession.listTools(session, { timeout: "5 seconds", maxTotal: "3 seconds" }))
+        )
+        for (let n = 0; n < 3; n++) {
+          yield* server.awaitReceived((_) => _.method === "tools/list" && Number(_.params.cursor ?? 0) === n)
+          assert.strictEqual((yield* Fiber.poll(fiber))._tag, "None")
+          yield* TestClock.adjust(slow)
+        }
+        yield* TestClock.adjust(3000 - 3 * slow)
+        const error = yield* Effect.flatten(Effect.flatten(Fiber.poll(fiber)))
+        assert(error._tag === "RequestTimeout" && error.kind === "total" && error.millis === 3000)
+        assert.strictEqual((yield* TestClock.currentTimeMillis) - startedAt, 3000)
+        assert.strictEqual(
+          (yield* server.receivedOf("notifications/cancelled")).length,
+          slow === 900 ? 1 : (yield* asked).length - 3
+        )
+      }
+    }))
+
+  it.scoped("P02: a total that is no time is refused before anything is sent", () =>
+    Effect.gen(function*() {
+      const { asked, session } = yield* paged(() => Effect.succeed({ items: [] }))
+      for (const maxTotal of [0, -1, Number.NaN, "soon" as never]) {
+        const error = yield* Effect.flip(McpSession.listTools(session, { maxTotal }))
+        assert(error._tag === "ConfigInvalid" && error.problems[0]!.field === "maxTotal")
+      }
+      assert.deepStrictEqual(yield* asked, [])
+      yield* McpSession.listTools(session, { maxTotal: null })
+      yield* McpSession.listTools(session, { maxTotal: Number.POSITIVE_INFINITY })
+    }))
+
   it.scoped("P17: a capability counts where it is announced, also as an empty object; null and false are none", () =>
     Effect.gen(function*() {
       const announced: ReadonlyArray<readonly [unknown, boolean]> = [[{}, true], [true, true], [null, false], [

@@ -328,7 +328,241 @@ describe("the end of a task", () => {
     }))
 })
 
+describe("T01: once the task is there, no error says that the tool was not executed", () => {
+  const busy = new McpError.HttpError({
+    server: "scripted",
+    operation: "tasks/get",
+    executed: "no",
+    status: 429,
+    retryAfterMillis: 1000,
+    body: ""
+  })
+  const closed = new McpError.ConnectionClosed({
+    server: "scripted",
+    operation: "tasks/get",
+    executed: "no",
+    reason: "Closing",
+    detail: "closed"
+  })
+  const unknownMethod = new ScriptedServer.RpcError({ code: -32601, message: "Method not found" })
+  const failures: ReadonlyArray<readonly [McpError.McpError["_tag"], McpError.McpError | ScriptedServer.RpcError]> = [
+    ["HttpError", busy],
+    ["ConnectionClosed", closed],
+    ["RemoteError", unknownMethod]
+  ]
+
+  for (const [tag, failure] of failures) {
+    for (const method of ["tasks/get", "tasks/result"]) {
+      it.scoped(`${tag} for ${method}`, () =>
+        Effect.gen(function*() {
+          const { session } = yield* open({
+            created: { status: method === "tasks/get" ? "working" : "input_required" },
+            handlers: { "tasks/get": () => Effect.fail(failure), [method]: () => Effect.fail(failure) }
+          })
+          const fiber = yield* Effect.fork(Effect.flip(call(session)))
+          yield* TestClock.adjust("1 second")
+          const error = yield* Fiber.join(fiber)
+          assert.strictEqual(error._tag, tag)
+          assert.strictEqual(error.executed, "maybe")
+          assert.strictEqual(error.operation, "tools/call")
+          if (error._tag === "HttpError") assert.strictEqual(error.retryAfterMillis, 1000)
+        }))
+    }
+  }
+
+  it.scoped("LimitExceeded", () =>
+    Effect.gen(function*() {
+      const config = yield* configWith({ limits: { inFlight: 1 } })
+      const { server, session } = yield* open({ config, handlers: { "x/hang": never } })
+      const task = yield* McpSession.startTask(session, { name: "slow" })
+      const fiber = yield* Effect.fork(Effect.flip(task.result))
+      yield* Effect.fork(session.request("x/hang"))
+      yield* server.awaitReceived("x/hang")
+      yield* TestClock.adjust("1 second")
+      const error = yield* Fiber.join(fiber)
+      assert(error._tag === "LimitExceeded" && error.executed === "maybe" && error.operation === "tools/call")
+    }))
+
+  it.scoped("a session that is over", () =>
+    Effect.gen(function*() {
+      const { server, session } = yield* open()
+      const task = yield* McpSession.startTask(session, { name: "slow" })
+      yield* server.disconnect()
+      const fiber = yield* Effect.fork(Effect.flip(task.result))
+      yield* TestClock.adjust("1 second")
+      const error = yield* Fiber.join(fiber)
+      assert(error._tag === "ConnectionClosed" && error.executed === "maybe" && error.operation === "tools/call")
+    }))
+
+  it.scoped("before that, it does", () =>
+    Effect.gen(function*() {
+      const { session } = yield* open({ handlers: { "tools/call": () => Effect.fail(busy) } })
+      const error = yield* Effect.flip(call(session))
+      assert(error._tag === "HttpError" && error.executed === "no")
+    }))
+})
+
+describe("T01: a task that comes after its call was given up", () => {
+  const late = (id: unknown, taskId = "t7", status = "working") =>
+    ScriptedServer.result(id, { task: { taskId, status } })
+
+  it.scoped("is cancelled, once, after an interruption and after a deadline", () =>
+    Effect.gen(function*() {
+      const endings: ReadonlyArray<(fiber: Fiber.Fiber<unknown, unknown>) => Effect.Effect<unknown>> = [
+        Fiber.interrupt,
+        () => TestClock.adjust("5 seconds")
+      ]
+      for (const end of endings) {
+        const { count, server, session } = yield* open({ handlers: { "tools/call": never } })
+        const fiber = yield* Effect.fork(Effect.exit(call(session, { timeout: "5 seconds" })))
+        const { id } = yield* server.awaitReceived("tools/call")
+        yield* end(fiber)
+        yield* Fiber.await(fiber)
+        assert.deepStrictEqual((yield* server.stats).released, [], "the wire must still listen for the answer")
+        yield* server.sendRaw(late(id))
+        yield* server.sendRaw(late(id))
+        const { params } = yield* server.awaitReceived("tasks/cancel")
+        assert.deepStrictEqual(params, { taskId: "t7" })
+        yield* McpSession.ping(session)
+        assert.strictEqual(yield* count("tasks/cancel"), 1)
+        const cancelled = yield* server.receivedOf("notifications/cancelled")
+        assert.deepStrictEqual(cancelled.map((_) => _.params.requestId), [id])
+        assert.deepStrictEqual((yield* server.stats).released.map((_) => _.id), [id])
+        const { inFlight, warnings } = yield* session.stats
+        assert.strictEqual(inFlight, 0)
+        assert.deepStrictEqual(warnings, { UnknownResponse: 1 })
+      }
+    }))
+
+  it.scoped("is left alone where it is over, or where the answer is an error or no task", () =>
+    Effect.gen(function*() {
+      const answers: ReadonlyArray<(id: unknown) => unknown> = [
+        (id) => late(id, "t7", "completed"),
+        (id) => ({ jsonrpc: "2.0", id, error: { code: -32000, message: "cancelled" } }),
+        (id) => ScriptedServer.result(id, {}),
+        (id) => ScriptedServer.result(id, { task: { taskId: 7 } })
+      ]
+      for (const answer of answers) {
+        const { count, server, session } = yield* open({ handlers: { "tools/call": never } })
+        const fiber = yield* Effect.fork(call(session))
+        const { id } = yield* server.awaitReceived("tools/call")
+        yield* Fiber.interrupt(fiber)
+        yield* server.sendRaw(answer(id))
+        yield* McpSession.ping(session)
+        assert.strictEqual(yield* count("tasks/cancel"), 0)
+        assert.strictEqual((yield* server.stats).released.length, 1)
+      }
+    }))
+
+  it.scoped("is not waited for longer than a minute, and never for more than 64", () =>
+    Effect.gen(function*() {
+      const { count, server, session } = yield* open({ handlers: { "tools/call": never } })
+      for (let i = 0; i < 65; i++) {
+        const fiber = yield* Effect.fork(call(session))
+        yield* server.awaitStats((_) => _.handling === 1)
+        yield* Fiber.interrupt(fiber)
+        yield* server.awaitStats((_) => _.handling === 0)
+      }
+      const ids = (yield* server.receivedOf("tools/call")).map((_) => _.id!)
+      assert.deepStrictEqual((yield* server.stats).released.map((_) => _.id), [ids[0]])
+      yield* server.sendRaw(late(ids[0], "first"), late(ids[1], "second"))
+      yield* server.awaitReceived("tasks/cancel")
+      yield* TestClock.adjust("59999 millis")
+      assert.strictEqual((yield* server.stats).released.length, 2)
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(new Set((yield* server.stats).released.map((_) => _.id)), new Set(ids))
+      yield* server.sendRaw(late(ids[64], "last"))
+      yield* McpSession.ping(session)
+      assert.deepStrictEqual((yield* server.receivedOf("tasks/cancel")).map((_) => _.params), [{ taskId: "second" }])
+      assert.strictEqual((yield* session.stats).warnings.UnknownResponse, 2)
+      assert.strictEqual(yield* count("notifications/cancelled"), 65)
+    }))
+})
+
+describe("T01: progress of a task", () => {
+  const said = (id: unknown, progress: number) =>
+    ScriptedServer.notification("notifications/progress", { progressToken: id as number, progress })
+
+  it.scoped("is seen until the task is over, in order, before the result is given", () =>
+    Effect.gen(function*() {
+      const seen: Array<number> = []
+      let token: unknown = undefined
+      const { server, session } = yield* open({
+        states: [{}, { status: "completed" }],
+        handlers: {
+          "tools/call": (request) =>
+            Effect.sync(() => {
+              token = request.id
+              return ScriptedServer.raw(
+                said(token, 1),
+                ScriptedServer.result(token, { task: { taskId: "t1", status: "working" } }),
+                said(token, 2)
+              )
+            }),
+          "tasks/result": (_, peer) => Effect.as(peer.sendRaw(said(token, 4)), done)
+        }
+      })
+      const task = yield* McpSession.startTask(session, { name: "slow" }, {
+        onProgress: ({ progress }) =>
+          Effect.zipRight(Effect.repeatN(Effect.yieldNow(), 20), Effect.sync(() => seen.push(progress)))
+      })
+      const fiber = yield* Effect.fork(task.result)
+      yield* TestClock.adjust("1 second")
+      yield* server.sendRaw(said(token, 3))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(seen, [1, 2, 3, 4])
+      assert.deepStrictEqual((yield* session.stats).warnings, {})
+      yield* server.sendRaw(said(token, 5))
+      assert.deepStrictEqual((yield* session.stats).warnings, { UnknownProgress: 1 })
+      assert.strictEqual(seen.length, 4)
+    }))
+
+  it.scoped("is known without onProgress, and unknown when its scope has closed", () =>
+    Effect.gen(function*() {
+      const { server, session } = yield* open()
+      const scope = yield* Scope.make()
+      yield* Scope.extend(McpSession.startTask(session, { name: "slow" }), scope)
+      const { id } = yield* server.awaitReceived("tools/call")
+      yield* server.sendRaw(said(id, 1))
+      assert.deepStrictEqual((yield* session.stats).warnings, {})
+      yield* Scope.close(scope, Exit.void)
+      yield* server.sendRaw(said(id, 2))
+      assert.deepStrictEqual((yield* session.stats).warnings, { UnknownProgress: 1 })
+    }))
+
+  it.scoped("a reader that fails or hangs harms nothing and is left behind after a second", () =>
+    Effect.gen(function*() {
+      for (const onProgress of [() => Effect.fail("no"), () => Effect.never]) {
+        const { server, session } = yield* open()
+        const fiber = yield* Effect.fork(call(session, { onProgress }))
+        const { id } = yield* server.awaitReceived("tools/call")
+        yield* Effect.yieldNow()
+        yield* server.sendRaw(said(id, 1))
+        yield* TestClock.adjust("1 second")
+        yield* server.awaitReceived("tasks/result")
+        yield* Effect.yieldNow()
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* Fiber.join(fiber), done as never)
+      }
+    }))
+})
+
 describe("input_required", () => {
+  it.scoped("T01: a server that never comes back is bounded by the end of the session", () =>
+    Effect.gen(function*() {
+      const { server, session } = yield* open({
+        created: { status: "input_required" },
+        handlers: { "tasks/result": never }
+      })
+      const fiber = yield* Effect.fork(Effect.flip(call(session)))
+      yield* server.awaitReceived("tasks/result")
+      yield* TestClock.adjust("1 day")
+      yield* server.disconnect()
+      const error = yield* Fiber.join(fiber)
+      assert(error._tag === "ConnectionClosed" && error.executed === "maybe")
+    }))
+
   it.scoped("T01: the server asks our elicitation handler while its result is being fetched", () =>
     Effect.gen(function*() {
       const asked: Array<McpProtocol.FormElicitation> = []
@@ -497,8 +731,10 @@ describe("interruption", () => {
       }
     }))
 
-  for (const reaction of ["later", "insideSend"] as const) {
-    it.scoped(`T01: interruption sweep: the server keeps no task that nobody waits for (answers ${reaction})`, () =>
+  const servers = [["later", "interrupt"], ["insideSend", "interrupt"], ["later", "ignore"]] as const
+  for (const [reaction, cancellation] of servers) {
+    const server = `answers ${reaction}, cancelled: ${cancellation}`
+    it.scoped(`T01: interruption sweep: the server keeps no task that nobody waits for (${server})`, () =>
       Effect.gen(function*() {
         let cancelled = 0
         let finished = 0
@@ -507,13 +743,17 @@ describe("interruption", () => {
           let running = 0
           const opened = yield* open({
             reaction,
+            cancellation,
             created: { status: "input_required" },
             handlers: {
               "tools/call": () =>
-                Effect.sync(() => {
-                  running++
-                  return { task: { taskId: "t1", status: "input_required" } }
-                }),
+                Effect.zipRight(
+                  cancellation === "ignore" ? Effect.repeatN(Effect.yieldNow(), 20) : Effect.void,
+                  Effect.sync(() => {
+                    running++
+                    return { task: { taskId: "t1", status: "input_required" } }
+                  })
+                ),
               "tasks/result": () =>
                 Effect.sync(() => {
                   running--
@@ -530,8 +770,10 @@ describe("interruption", () => {
           const fiber = yield* Effect.fork(Effect.withMaxOpsBeforeYield(call(opened.session), 10))
           for (let i = 0; i < steps; i++) yield* Effect.yieldNow()
           if (Exit.isSuccess(yield* Fiber.interrupt(fiber))) finished++
+          yield* opened.server.awaitStats((_) => _.handling === 0)
           yield* McpSession.ping(opened.session)
-          const stopped = yield* opened.count("notifications/cancelled")
+          yield* McpSession.ping(opened.session)
+          const stopped = cancellation === "interrupt" ? yield* opened.count("notifications/cancelled") : 0
           assert.isTrue(running === 0 || stopped > 0, `after ${steps} steps a task runs on`)
           assert.isAtMost(yield* opened.count("tasks/cancel"), 1)
           assert.strictEqual((yield* opened.session.stats).inFlight, 0)
@@ -665,6 +907,27 @@ describe("startTask", () => {
       yield* Fiber.interrupt(busy)
       yield* Scope.close(scope, Exit.void)
       assert.strictEqual(yield* count("tasks/cancel"), 1)
+    }))
+
+  it.scoped("T01: an explicit cancel that is interrupted, sent or not, is made up for by the end of the scope", () =>
+    Effect.gen(function*() {
+      let sent = 0
+      for (let steps = 0; steps < 40; steps++) {
+        const { count, server, session } = yield* open({ handlers: { "tasks/cancel": never } })
+        const scope = yield* Scope.make()
+        const task = yield* Scope.extend(start(session), scope)
+        const fiber = yield* Effect.fork(Effect.withMaxOpsBeforeYield(task.cancel, 10))
+        for (let i = 0; i < steps; i++) yield* Effect.yieldNow()
+        yield* Fiber.interrupt(fiber)
+        const before = (yield* server.receivedOf("tasks/cancel")).map((_) => _.id)
+        sent += before.length
+        const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+        yield* server.awaitReceived((_) => _.method === "tasks/cancel" && !before.includes(_.id))
+        assert.strictEqual(yield* count("tasks/cancel"), before.length + 1, `after ${steps} steps`)
+        yield* TestClock.adjust("2 seconds")
+        yield* Fiber.join(closing)
+      }
+      assert(sent > 0 && sent < 40)
     }))
 
   it.scoped("T01: a server that changes the id of a task is asked for the one it gave", () =>

@@ -102,10 +102,13 @@ const interruptedAt = (input: McpConfig.ServerConfigInput, at: number) =>
     return steps
   })
 
+/** What a session leaves is gone when it has closed; only the kernel may take a moment to reap and to close the other end. */
+const strict: LeakCheck.Options = { patience: "50 millis" }
+
 const sweep = (
   layer: Layer.Layer<McpTransport.McpTransport>,
   target: Target,
-  options?: LeakCheck.Options
+  options: LeakCheck.Options = strict
 ) =>
   Effect.scoped(
     Effect.gen(function*() {
@@ -130,7 +133,7 @@ describe("interruption sweep: open, request and close are interrupted at every s
     it.live(name, () => sweep(NodeMcp.layer, target), 120_000)
   }
   // The sockets of Node's own fetch belong to the process: it keeps them for a while, whoever used them.
-  const ofFetch: LeakCheck.Options = { ignore: (leak) => leak.kind === "handle" || leak.kind === "timer" }
+  const ofFetch: LeakCheck.Options = { ...strict, ignore: (leak) => leak.kind === "handle" || leak.kind === "timer" }
   it.live("http over fetch", () => sweep(overOtherHttp, targets.http!, ofFetch), 120_000)
 })
 
@@ -155,10 +158,11 @@ describe("a failed open has released everything when it fails", () => {
             const transport = yield* McpTransport.McpTransport
             const channel = yield* transport.channel(yield* McpConfig.decode(input))
             // The scope stays open: what is checked is what the failure itself has left.
-            const error = yield* LeakCheck.noLeaks(Effect.flip(Effect.asVoid(McpSession.open(channel))))
+            const error = yield* LeakCheck.noLeaks(Effect.flip(Effect.asVoid(McpSession.open(channel))), strict)
             assert.isTrue(McpError.isMcpError(error))
           })
-        ).pipe(Effect.provide(NodeMcp.layer))
+        ).pipe(Effect.provide(NodeMcp.layer)),
+        strict
       ))
   }
 })

@@ -6,10 +6,13 @@ import { Clock, Effect, Exit, Fiber, Scope } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { isAlive } from "./internal/processes.js"
+import { watchdog } from "../src/internal/stdio/watchdog.js"
+import { isAlive, until } from "./internal/processes.js"
 import { clean, connect, connectFixture, decode, isClosed, open } from "./internal/wire.js"
 
 const ping: McpProtocol.JsonRpcRequest = { jsonrpc: "2.0", id: "p", method: "ping" }
+
+const isWatched = (group: number) => (Reflect.get(watchdog, "groups") as ReadonlyMap<number, unknown>).has(group)
 
 const shell = (script: string) => decode(StdioFixture.config([], { command: "/bin/sh", args: ["-c", script] }))
 
@@ -97,7 +100,7 @@ describe("StdioTransport: the server goes down", () => {
     ))
 
   for (const flag of ["grandchild", "stubbornchild"] as const) {
-    it.live(`S10: a crash is noticed while a helper (${flag}) holds the output, and the helper dies with the close`, () =>
+    it.live(`S10: a crash is noticed while a helper (${flag}) holds the output, and the helper is ended`, () =>
       clean((marks) =>
         Effect.gen(function*() {
           const { config, mark } = yield* decode(StdioFixture.config([flag], {
@@ -115,7 +118,13 @@ describe("StdioTransport: the server goes down", () => {
           assert.strictEqual(error.reason, "Exited")
           assert.deepStrictEqual(error.exit, { code: 5, signal: null })
           assert.include(error.stderrTail, "told to die")
-          assert.isTrue(isAlive(helper))
+          // It is told to end at once, and killed at the latest with the close.
+          if (flag === "grandchild") {
+            yield* until("the helper is dead", () => !isAlive(helper))
+            yield* until("the watchdog has no number to remember", () => !isWatched(wire.pid))
+          } else {
+            assert.isTrue(isAlive(helper) && isWatched(wire.pid))
+          }
           yield* Scope.close(scope, Exit.void)
           assert.isFalse(isAlive(helper))
         })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { HttpExchange } from "@mcp-runtime/core/HttpExchange"
 import * as UndiciExchange from "@mcp-runtime/node/UndiciExchange"
-import { Effect, Exit, Fiber, Scope, TestClock } from "effect"
+import { Effect, Exit, Fiber, Scope, Supervisor, TestClock } from "effect"
 import type * as Net from "node:net"
 import { exchangeContract, open } from "../../core/test/exchangeContract.js"
 import { type Answer, byteServer, closedPort, exchange, httpServer, send } from "../../core/test/exchangeServer.js"
@@ -260,6 +260,19 @@ describe("undici: the scope", () => {
       assert.deepStrictEqual([...busy, ...waiting].flatMap((_) => _.events), [])
       assert.deepStrictEqual(stream.events, ["head", "data"])
     }))
+
+  it.live("H03: the connect time-out of a channel that was opened in a region without interruption ends with the dial", () =>
+    Effect.gen(function*() {
+      const server = yield* httpServer(ok)
+      const supervisor = yield* Supervisor.track
+      const client = yield* open({ url: server.url }).pipe(Effect.uninterruptible, Effect.supervised(supervisor))
+      const sent = send(client, { url: server.url })
+      assert.strictEqual((yield* supervisor.value).length, 1)
+      yield* sent.settled
+      assert.strictEqual(sent.body, "ok")
+      yield* Effect.yieldNow()
+      assert.strictEqual((yield* supervisor.value).length, 0)
+    }).pipe(Effect.scoped, Effect.provide(UndiciExchange.layer)))
 
   it.scoped("H03: the connect time-out runs on the Effect clock, and closes what it opened", () =>
     Effect.gen(function*() {

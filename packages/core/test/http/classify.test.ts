@@ -5,6 +5,7 @@ import * as Classify from "../../src/internal/http/classify.js"
 const asked: Classify.Asked = {
   server: "remote",
   operation: "tools/call",
+  method: "POST",
   id: 7,
   sessionWorked: false,
   version: undefined,
@@ -26,6 +27,8 @@ const ofRefusal = (status: number, rest: Partial<Classify.Refusal> = {}, about: 
 describe("classify", () => {
   const table: ReadonlyArray<readonly [number, McpError.McpError["_tag"], McpError.Executed]> = [
     [301, "HttpError", "no"],
+    [302, "HttpError", "maybe"],
+    [303, "HttpError", "maybe"],
     [307, "HttpError", "no"],
     [400, "HttpError", "no"],
     [401, "Unauthorized", "no"],
@@ -120,6 +123,41 @@ describe("classify", () => {
 
   it("H02: a 400 about anything else is no lost session", () => {
     assert.strictEqual(ofRefusal(400, { body: "Invalid arguments" }, { sessionWorked: true })._tag, "HttpError")
+  })
+
+  const rpcBody = (code: number, id: unknown, message = "no") =>
+    JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } })
+
+  it("H01: a JSON-RPC error for this very request decides whether it was executed", () => {
+    const executed = (status: number, code: number, id: unknown) =>
+      ofRefusal(status, { body: rpcBody(code, id) }).executed
+    assert.deepStrictEqual([400, 404, 422, 429].map((_) => executed(_, -32602, 7)), [
+      "maybe",
+      "maybe",
+      "maybe",
+      "maybe"
+    ])
+    assert.deepStrictEqual([-32601, -32042, -32603, 1].map((_) => executed(400, _, 7)), ["no", "no", "maybe", "maybe"])
+    assert.deepStrictEqual(["7", 8, null, undefined].map((_) => executed(400, -32602, _)), ["maybe", "no", "no", "no"])
+    assert.strictEqual(executed(500, -32601, 7), "maybe")
+    assert.strictEqual(ofRefusal(302, {}, { method: "GET" }).executed, "no")
+  })
+
+  it("H02: a 400 about this very request is a lost session only with a code that says so", () => {
+    const tag = (code: number, id: unknown) =>
+      ofRefusal(400, { body: rpcBody(code, id, "Unknown session") }, { sessionWorked: true })._tag
+    assert.deepStrictEqual([-32000, -32001, -32600].map((_) => tag(_, 7)), Array(3).fill("SessionExpired"))
+    assert.deepStrictEqual([null, undefined].map((_) => tag(-32602, _)), Array(2).fill("SessionExpired"))
+    const own = ofRefusal(400, { body: rpcBody(-32602, 7, "Unknown session") }, { sessionWorked: true })
+    assert.deepStrictEqual([own._tag, own.executed], ["HttpError", "maybe"])
+  })
+
+  it("H01: data shows no secret, in whichever escapes, and whole if one is a part of another", () => {
+    const body = String.raw`{"id":7,"error":{"code":1,"message":"","data":{"k":["x=a\/\u0022bcd", "aaaaaaXYZ", 1]}}}`
+    const error = ofRefusal(400, { body }, { secrets: ["a/\"bcd", "aaaaaa", "aaaaaaXYZ"] })
+    assert.deepStrictEqual(error._tag === "HttpError" ? error.data : undefined, {
+      k: ["x=<redacted>", "<redacted>", 1]
+    })
   })
 
   it("P12, N03: initialize answered 400 with -32022 is a version mismatch", () => {

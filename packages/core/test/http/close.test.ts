@@ -51,7 +51,7 @@ describe("the end of a session over Streamable HTTP", () => {
       yield* close(scope)
       assert.strictEqual(client.exchanges.length, sent + 1)
       assert.strictEqual(client.last().request.method, "DELETE")
-      assert.strictEqual(client.last().kind, "request")
+      assert.strictEqual(client.last().kind, "stream")
       assert.deepStrictEqual(client.last().request.headers, {
         "mcp-session-id": "session-1",
         "mcp-protocol-version": "2025-11-25"

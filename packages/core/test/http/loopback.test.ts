@@ -5,6 +5,7 @@ import { Effect, Exit, Scope } from "effect"
 import * as Net from "node:net"
 import {
   decode,
+  eventOf,
   handshake,
   type HttpInput,
   initialize,
@@ -46,6 +47,9 @@ for (const [client, exchange] of realClients) {
   /** The sockets of the platform's own fetch are pooled for the process. */
   const noSockets = (server: HttpFixture.HttpFixture) =>
     client === "undici" ? server.awaitSockets((_) => _ === 0) : server.destroySockets
+
+  /** Only undici can bound its sockets. */
+  const oneClient = (input: HttpInput): HttpInput => client === "undici" ? input : {}
 
   const calls = (override: (request: HttpFixture.LoggedRequest) => Reply | undefined) =>
   (
@@ -128,7 +132,8 @@ for (const [client, exchange] of realClients) {
           if (error._tag === "Unauthorized") assert.strictEqual(error.challenge, "Bearer scope=\"a b\"")
           if (error._tag === "Forbidden") assert.strictEqual(error.scope, "a b")
         }
-        if (client === "undici") assert.strictEqual(new Set(server.log.map((_) => _.port)).size, 1)
+        const ports = new Set(server.log.filter((_) => _.id !== undefined).map((_) => _.port))
+        if (client === "undici") assert.strictEqual(ports.size, 1)
         yield* close
         yield* closeChannel
         yield* noSockets(server)
@@ -252,7 +257,7 @@ for (const [client, exchange] of realClients) {
         const server = yield* HttpFixture.make({
           override: calls((_) => Number(_.id) % 2 === 0 ? HttpFixture.hang : HttpFixture.sse([": hi\n\n"], "open"))
         })
-        const { close, closeChannel, recorded, transport } = yield* ready(server.url, { maxConnections: 64 })
+        const { close, closeChannel, recorded, transport } = yield* ready(server.url, oneClient({ maxConnections: 64 }))
         for (let id = 1; id <= 50; id++) transport.send(request(id, "tools/call"))
         yield* server.awaitLog((log) => log.filter((_) => _.rpc === "tools/call").length === 50)
         assert.isAtLeast(server.openSockets(), 50)
@@ -289,11 +294,38 @@ for (const [client, exchange] of realClients) {
     it.scopedLive("H12: one request socket is enough beside an open stream", () =>
       Effect.gen(function*() {
         const server = yield* HttpFixture.make()
-        const { close, closeChannel, recorded, transport } = yield* ready(server.url, { maxConnections: 1 })
+        const { close, closeChannel, recorded, transport } = yield* ready(server.url, oneClient({ maxConnections: 1 }))
         yield* transport.listen
         for (let id = 1; id <= 3; id++) transport.send(request(id, "ping"))
         for (let id = 1; id <= 3; id++) yield* recorded.answer(id)
         yield* close
+        yield* closeChannel
+        yield* noSockets(server)
+      }))
+
+    it.scopedLive("H12: over one request socket, a request of the server within a call is answered, and the session is deleted", () =>
+      Effect.gen(function*() {
+        const server: HttpFixture.HttpFixture = yield* HttpFixture.make({
+          override: calls((_) =>
+            HttpFixture.sse([
+              eventOf(request("s-1", "roots/list")),
+              Effect.suspend(() => server.awaitLog((log) => log.some((_) => _.id === "s-1"))).pipe(Effect.asVoid),
+              eventOf(response(_.id))
+            ])
+          )
+        })
+        const { close, closeChannel, recorded, transport } = yield* ready(server.url, oneClient({ maxConnections: 1 }))
+        yield* transport.listen
+        transport.send(request(1, "tools/call"))
+        yield* recorded.until((_) => _.messages.some((_) => _.method === "roots/list"))
+        const sent = yield* post(transport, response("s-1", { roots: [] }) as never).pipe(Effect.timeout("5 seconds"))
+        assert.isUndefined(sent)
+        yield* recorded.answer(1)
+        yield* server.setOverride(calls(() => HttpFixture.hang))
+        transport.send(request(2, "tools/call"))
+        yield* server.awaitLog((log) => log.some((_) => _.id === 2))
+        yield* close
+        assert.deepStrictEqual(server.sessions(), [])
         yield* closeChannel
         yield* noSockets(server)
       }))

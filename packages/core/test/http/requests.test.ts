@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { McpError } from "@mcp-runtime/core"
+import type { McpError, McpTransport } from "@mcp-runtime/core"
 import { Deferred, Effect, Redacted, TestClock } from "effect"
 import {
   eventOf,
@@ -51,6 +51,49 @@ describe("requests over Streamable HTTP", () => {
       transport.send(request("3", "ping"))
       client.last().json(response(3))
       assert.strictEqual(recorded.messages.length, 4)
+      assert.strictEqual(recorded.failed.length, 0)
+    }))
+
+  it.scoped("H05: what the engine takes for an answer settles its request, and nothing else does", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient()
+      const recorded = record()
+      const transport = yield* openScripted(client, recorded)
+      const answers: ReadonlyArray<{ readonly [key: string]: unknown }> = [
+        { ...response(1), id: "01" },
+        { ...response(1), method: null },
+        { ...response(1), method: 7, id: "1" },
+        { jsonrpc: "2.0", id: 1, result: null },
+        { jsonrpc: "2.0", id: 1, error: null }
+      ]
+      for (const answer of answers) {
+        transport.send(request(1, "tools/call"))
+        client.last().sse().data(eventOf({ id: 1, result: {} }) + eventOf({ ...response(1), id: "1.0" })).data(
+          eventOf({ ...response(1), id: " 1" }) + eventOf({ ...response(1), method: "x" })
+        )
+        const before = pendingOf(transport)
+        client.last().data(eventOf(answer))
+        assert.deepStrictEqual([before, pendingOf(transport)], [1, 0], JSON.stringify(answer))
+        client.last().end()
+      }
+      assert.strictEqual(recorded.failed.length, 0)
+    }))
+
+  it.scoped("H11: a release after the answer leaves the rest of its stream to end by itself", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient()
+      const recorded = record()
+      const transport = yield* openScripted(client, recorded)
+      transport.send(request(1, "tools/call"))
+      client.last().sse().data(eventOf(response(1)))
+      transport.release(1)
+      assert.isFalse(client.last().aborted)
+      client.last().end()
+      assert.isFalse(client.last().aborted)
+      transport.send(request(2, "tools/call"))
+      client.last().sse().data(eventOf({ jsonrpc: "2.0", id: 2 }))
+      transport.release(2)
+      assert.isTrue(client.last().aborted)
       assert.strictEqual(recorded.failed.length, 0)
     }))
 
@@ -114,6 +157,23 @@ describe("requests over Streamable HTTP", () => {
     ["H06: an empty body", "ProtocolViolation", (_) => _.status(200, "", json)],
     ["H06: no type and no body", "ProtocolViolation", (_) => _.status(200)],
     ["H06: JSON that is not JSON-RPC", "ProtocolViolation", (_) => _.json({ hello: 1 })],
+    ["H06: an answer without jsonrpc", "ProtocolViolation", (_) => _.json({ id: 1, result: {} })],
+    [
+      "H06: an answer of another version",
+      "ProtocolViolation",
+      (_) => _.json({ jsonrpc: "1.0", id: 1, error: { code: 1, message: "" } })
+    ],
+    [
+      "H06: an answer with neither result nor error",
+      "ProtocolViolation",
+      (_) => _.json({ jsonrpc: "2.0", id: 1 })
+    ],
+    ["H06: an answer that is a request", "ResponseLost Unanswered", (_) => _.json({ ...response(1), method: "x" })],
+    [
+      "H05: a stream with an answer without jsonrpc",
+      "ResponseLost Ended",
+      (_) => _.sse().data(eventOf({ id: 1, result: {} })).end()
+    ],
     ["H06: a JSON text", "ProtocolViolation", (_) => _.json("hello")],
     [
       "H06: an error about no request",
@@ -169,6 +229,49 @@ describe("requests over Streamable HTTP", () => {
       client.last().sse().data(eventOf({}) + eventOf("") + eventOf("x") + eventOf([3]) + eventOf(response(1)))
       assert.deepStrictEqual(recorded.warnings.map((_) => _.kind), ["NotJsonRpc", "NotJson", "NotJsonRpc"])
       assert.deepStrictEqual(recorded.messages, [response(1)])
+    }))
+
+  it.scoped("A08: what the server repeats of headers, query and session id shows in no error and in no warning", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient()
+      const recorded = record()
+      const secrets = ["static-secret", "dynamic-secret", "query/secret", "query%2Fsecret", "session-secret"]
+      const transport = yield* openScripted(
+        client,
+        recorded,
+        {
+          headers: { authorization: "Bearer static-secret" },
+          requestHeaders: Effect.succeed({ "x-key": Redacted.make("dynamic-secret") })
+        },
+        "http",
+        "http://server.test/mcp?key=query%2Fsecret&a=b"
+      )
+      transport.send(initialize)
+      yield* client.until(() => client.exchanges.length === 1)
+      client.last().json(response(0), { "mcp-session-id": "session-secret" })
+      const echo = `"${secrets.join(" ")}`
+      const replies: ReadonlyArray<(exchange: Scripted) => unknown> = [
+        (_) => _.status(200, echo, json),
+        (_) => _.head(200, { "content-type": echo }),
+        (_) => _.json({ jsonrpc: "2.0", id: null, error: { code: 1, message: echo } }),
+        (_) => _.sse().data(eventOf(echo)).end(),
+        (_) => _.head(200, json).fail({ detail: echo }),
+        (_) => _.status(500, JSON.stringify({ jsonrpc: "2.0", error: { code: 1, message: echo, data: { echo } } }))
+      ]
+      for (const [index, reply] of replies.entries()) {
+        transport.send(request(index + 1, "tools/call"))
+        yield* client.until(() => client.exchanges.length === index + 2)
+        reply(client.last())
+      }
+      assert.deepStrictEqual([recorded.failed.length, recorded.warnings.length], [replies.length, 1])
+      const shown = [
+        ...recorded.failed.map(({ error }) => `${error.message} ${JSON.stringify(error)}`),
+        recorded.warnings[0]!.detail
+      ]
+      for (const text of shown) {
+        for (const secret of secrets) assert.notInclude(text, secret)
+      }
+      assert.strictEqual(shown.filter((_) => _.includes("<redacted>")).length, replies.length)
     }))
 
   it.scoped("H24: bounds the bytes of an answer, of an event and of a refusal", () =>
@@ -489,7 +592,8 @@ describe("requests over Streamable HTTP", () => {
         client.last().status(status, "", { location })
         assert.strictEqual(client.exchanges.length, 1)
         const { error } = recorded.failed[0]!
-        assert.isTrue(error._tag === "HttpError" && error.status === status && error.executed === "no")
+        const executed = status === 302 || status === 303 ? "maybe" : "no"
+        assert.isTrue(error._tag === "HttpError" && error.status === status && error.executed === executed)
         assert.strictEqual(
           error._tag === "HttpError" ? error.location : undefined,
           new URL(location, origin).href.split("?")[0]
@@ -524,5 +628,8 @@ describe("requests over Streamable HTTP", () => {
       assert.strictEqual(inside.wire.linger.entries.size, 0)
     }))
 })
+
+const pendingOf = (transport: McpTransport.MessageTransport) =>
+  (transport as unknown as { readonly inbox: { readonly pending: Map<unknown, unknown> } }).inbox.pending.size
 
 const limitOf = (error: McpError.McpError) => error._tag === "LimitExceeded" ? error.limit : undefined

@@ -10,6 +10,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Runtime from "effect/Runtime"
+import * as RuntimeFlags from "effect/RuntimeFlags"
 import type * as Scope from "effect/Scope"
 import type * as Net from "node:net"
 import type * as Undici from "undici"
@@ -159,6 +160,9 @@ const refuse = (listener: HttpExchange.HttpListener, failure: HttpExchange.HttpF
   }
 }
 
+/** The scope of a channel is often opened where nothing is interruptible. */
+const enableInterruption = Runtime.enableRuntimeFlag(RuntimeFlags.Interruption)
+
 /** @internal */
 export const open = (
   config: McpConfig.AnyHttpConfig,
@@ -166,7 +170,7 @@ export const open = (
   times: Times
 ): Effect.Effect<HttpExchange.HttpClient, never, Scope.Scope> =>
   Effect.flatMap(Effect.runtime<never>(), (runtime) => {
-    const fork = Runtime.runFork(runtime)
+    const fork = Runtime.runFork(enableInterruption(runtime))
     const { connect } = times
     const deadline = connect === undefined
       ? () => noop

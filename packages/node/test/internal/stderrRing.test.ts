@@ -35,6 +35,29 @@ describe("StderrRing", () => {
     assert.strictEqual(ring.tail(), "a\ufffd\ufffdb")
   })
 
+  it("S16: what goes round is told from what never did, when the buffer has grown chunk by chunk", () => {
+    FastCheck.assert(
+      FastCheck.property(
+        FastCheck.integer({ min: 1000, max: 9000 }),
+        FastCheck.array(FastCheck.integer({ min: 1, max: 6000 }), { minLength: 1, maxLength: 8 }),
+        (capacity, lengths) => {
+          const chunks = lengths.map((length, i) => String(i).repeat(length))
+          assert.strictEqual(tailOf(capacity, chunks), chunks.join("").slice(-capacity))
+        }
+      )
+    )
+  })
+
+  it("S16: a huge bound costs what is written, not what may be, and throws nothing", () => {
+    const before = process.memoryUsage().arrayBuffers
+    const ring = new StderrRing(2 ** 40)
+    for (let i = 0; i < 10; i++) ring.push(Buffer.from(`line ${i}\n`))
+    assert.isBelow(process.memoryUsage().arrayBuffers - before, 1024 * 1024)
+    assert.match(ring.tail()!, /^line 0.*line 9$/s)
+    ring.push(Buffer.alloc(17 * 1024 * 1024, "x"))
+    assert.strictEqual(ring.tail()!.length, 16 * 1024 * 1024)
+  })
+
   it("S16: no control characters, no secrets of URLs", () => {
     const chunk = "\u001b[31mhttps://me:hunter2@host/p?key=hunter3 \u001b[0m"
     assert.strictEqual(tailOf(100, [chunk]), "[31mhttps://host/p  [0m")

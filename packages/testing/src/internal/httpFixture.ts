@@ -18,6 +18,8 @@ export const make = (options: Options = {}): Effect.Effect<HttpFixture, never, S
     Effect.acquireRelease(
       Effect.async<Fixture>((resume) => {
         const fixture = new Fixture(options, runtime)
+        // Without a socket or a port there is no fixture; later errors are those of single connections.
+        fixture.server.on("error", (error) => resume(Effect.die(error)))
         fixture.server.listen(0, "127.0.0.1", () => resume(Effect.succeed(fixture)))
       }),
       (fixture) => fixture.close

@@ -3,13 +3,24 @@
  */
 import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
+import type * as Scope from "effect/Scope"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
+import type { Beginning } from "./begun.js"
 import type { Call } from "./engine.js"
 
 interface Wishes {
   readonly timeout?: Duration.DurationInput | null | undefined
   readonly maxTotal?: Duration.DurationInput | null | undefined
+}
+
+/** Beside what a caller may say: what an operation says whose request only begins something on the server. */
+export interface Begins {
+  readonly begins?: {
+    /** Until when there may be progress of it. */
+    readonly life: Scope.Scope
+    readonly onLate: Beginning["onLate"]
+  } | undefined
 }
 
 /** The calls of one session: both defaults are made once, so that a call without options allocates nothing for them. */
@@ -23,8 +34,8 @@ export class Calls {
   ) {
     const idle = millisOf(timeouts.request)
     const total = millisOf(timeouts.total)
-    this.plain = { idle, total, progress: false, onProgress: undefined }
-    this.withProgress = { idle, total, progress: true, onProgress: undefined }
+    this.plain = { idle, total, progress: false, onProgress: undefined, beginning: undefined }
+    this.withProgress = { idle, total, progress: true, onProgress: undefined, beginning: undefined }
   }
 
   default(progress: boolean): Call {
@@ -35,7 +46,8 @@ export class Calls {
     method: string,
     wishes: Wishes,
     progress: boolean,
-    onProgress: Call["onProgress"]
+    onProgress: Call["onProgress"],
+    beginning: Beginning | undefined
   ): Either.Either<Call, McpError.ConfigInvalid> {
     const idle = wishes.timeout === undefined ? this.plain.idle : parse(wishes.timeout)
     const total = wishes.maxTotal === undefined ? this.plain.total : parse(wishes.maxTotal)
@@ -50,7 +62,7 @@ export class Calls {
         })
       )
     }
-    return Either.right({ idle, total, progress: progress || onProgress !== undefined, onProgress })
+    return Either.right({ idle, total, progress: progress || onProgress !== undefined, onProgress, beginning })
   }
 }
 

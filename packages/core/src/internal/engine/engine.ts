@@ -14,6 +14,7 @@ import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
+import { type Beginning, Begun } from "./begun.js"
 import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
 
@@ -32,6 +33,7 @@ interface Pending {
   readonly totalAt: number
   readonly total: number
   readonly onProgress: ((progress: McpProtocol.Progress) => void) | undefined
+  readonly beginning: Beginning | undefined
   idleAt: number
 }
 
@@ -42,6 +44,8 @@ export interface Call {
   /** Ask the server for progress, which renews the idle deadline. */
   readonly progress: boolean
   readonly onProgress: ((progress: McpProtocol.Progress) => void) | undefined
+  /** Where the answer only begins something. */
+  readonly beginning?: Beginning | undefined
 }
 
 /** Where the engine hands on what is not an answer. All total and synchronous. */
@@ -62,6 +66,7 @@ export class Engine {
   private readonly pending = new Map<McpProtocol.RequestId, Pending>()
   /** Answers to what was asked while the wire was still opening. */
   private readonly early: Array<McpProtocol.JsonRpcMessage> = []
+  private readonly begun = new Begun((id) => this.transport?.release(id))
   private lastId = 0
   private muted = false
   private ended: McpError.McpError | undefined = undefined
@@ -206,7 +211,10 @@ export class Engine {
   /** The wire says that this request will not be answered. */
   readonly requestFailed = (id: McpProtocol.RequestId, error: McpError.McpError): void => {
     const pending = this.pending.get(id)
-    if (pending === undefined || !this.settle(pending)) return
+    if (pending === undefined || !this.settle(pending)) {
+      this.begun.takeLate(id)
+      return
+    }
     this.finish(pending, Effect.fail(Errors.about(error, pending.method, error.executed)))
   }
 
@@ -225,7 +233,7 @@ export class Engine {
 
   /** Ends what is due and says when the next one is. */
   expire(now: number): number {
-    let next = Number.POSITIVE_INFINITY
+    let next = this.begun.expire(now)
     for (const pending of this.pending.values()) {
       const due = Math.min(pending.idleAt, pending.totalAt)
       if (due > now) next = Math.min(next, due)
@@ -291,7 +299,8 @@ export class Engine {
       total: call.total,
       idleAt: now + call.idle,
       totalAt: now + call.total,
-      onProgress: call.onProgress
+      onProgress: call.onProgress,
+      beginning: call.beginning
     }
     this.pending.set(pending.id, pending)
     this.deadlines.add(Math.min(pending.idleAt, pending.totalAt))
@@ -323,11 +332,19 @@ export class Engine {
         params: { requestId: pending.id, reason: `The request was ${reason}` }
       })
     }
-    this.transport?.release(pending.id)
+    // A late answer must find its way to us.
+    if (pending.beginning === undefined) this.transport?.release(pending.id)
+    else this.deadlines.add(this.begun.givenUp(pending.beginning, pending.id, this.deadlines.now()))
+  }
+
+  /** What this request has begun is over. */
+  forget(beginning: Beginning): void {
+    this.begun.forget(beginning)
   }
 
   private end(error: McpError.McpError): void {
     this.ended = error
+    this.begun.clear()
     const waiting = [...this.pending.values()]
     this.pending.clear()
     for (const pending of waiting) {
@@ -338,7 +355,7 @@ export class Engine {
   private receiveResponse(message: McpProtocol.JsonObject): void {
     const pending = this.find(message.id)
     if (pending === undefined || !this.settle(pending)) {
-      this.events.warning("UnknownResponse", "an answer that nobody waits for was dropped")
+      this.receiveLate(message)
       return
     }
     if (!McpProtocol.freeze(message)) {
@@ -347,12 +364,24 @@ export class Engine {
       this.finish(pending, Effect.fail(Errors.remote(this.server, pending.method, message.error)))
     } else {
       const decoded = pending.decode(message.result)
+      if (pending.beginning !== undefined && "value" in decoded) {
+        this.begun.started(pending.beginning, pending.id, pending.onProgress)
+      }
       this.finish(
         pending,
         "value" in decoded
           ? Effect.succeed(decoded.value)
           : Effect.fail(this.invalid(pending, decoded.problem, message.result))
       )
+    }
+  }
+
+  private receiveLate(message: McpProtocol.JsonObject): void {
+    const beginning = this.begun.takeLate(message.id)
+    if (beginning !== undefined && message.result !== undefined && McpProtocol.freeze(message)) {
+      beginning.onLate(message.result)
+    } else {
+      this.events.warning("UnknownResponse", "an answer that nobody waits for was dropped")
     }
   }
 
@@ -396,13 +425,15 @@ export class Engine {
 
   private receiveProgress(params: McpProtocol.JsonObject): void {
     const pending = this.find(params.progressToken)
-    if (pending === undefined || typeof params.progress !== "number") {
+    const { progress } = params
+    if (typeof progress !== "number" || (pending === undefined && !this.begun.expects(params.progressToken))) {
       this.events.warning("UnknownProgress", "progress that belongs to no request was dropped")
       return
     }
-    pending.idleAt = this.deadlines.now() + pending.idle
-    pending.onProgress?.({
-      progress: params.progress,
+    if (pending !== undefined) pending.idleAt = this.deadlines.now() + pending.idle
+    const sink = pending === undefined ? this.begun.sinkOf(params.progressToken) : pending.onProgress
+    sink?.({
+      progress,
       ...(typeof params.total === "number" && { total: params.total }),
       ...(typeof params.message === "string" && { message: params.message })
     })

@@ -14,8 +14,9 @@ export const withoutSockets = (
   instead: string
 ): Effect.Effect<void, McpError.ConfigInvalid> => {
   const problems: Array<McpError.ConfigProblem> = []
-  if (config.tls !== undefined) problems.push({ field: "tls", problem: `can't be set here: ${instead}` })
-  if (config.proxy !== undefined) problems.push({ field: "proxy", problem: `can't be set here: ${instead}` })
+  for (const field of ["tls", "proxy", "maxConnections"] as const) {
+    if (config[field] !== undefined) problems.push({ field, problem: `can't be set here: ${instead}` })
+  }
   return problems.length === 0
     ? Effect.void
     : Effect.fail(

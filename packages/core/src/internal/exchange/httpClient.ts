@@ -17,6 +17,7 @@ import * as FiberId from "effect/FiberId"
 import { constTrue } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
+import * as RuntimeFlags from "effect/RuntimeFlags"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { HttpClient, HttpExchange, HttpFailure, HttpListener, HttpRequest } from "../../HttpExchange.js"
@@ -30,6 +31,9 @@ const instead = "the HttpClient of the application decides it; set it there, or 
 
 /** How long the end of a scope waits for exchanges of a client that can't be interrupted. */
 const settleTimeout = "1 second"
+
+/** Scopes are often opened where nothing is interruptible, which must not hold for what runs in them. */
+const enableInterruption = Runtime.enableRuntimeFlag(RuntimeFlags.Interruption)
 
 class FiberExchange {
   fiber: Fiber.RuntimeFiber<void> | undefined
@@ -173,7 +177,7 @@ export const fromHttpClient = (client: PlatformClient.HttpClient): Context.Tag.S
       const runtime = yield* Effect.runtime<never>()
       const init = Context.getOption(runtime.context as Context.Context<unknown>, FetchHttpClient.RequestInit)
       const withSettings = settings(Option.getOrUndefined(init))
-      const fork = Runtime.runFork(runtime)
+      const fork = Runtime.runFork(enableInterruption(runtime))
       const scoped = PlatformClient.withScope(client)
       return yield* Effect.acquireRelease(
         Effect.sync(() => new FiberClient(scoped, (effect) => fork(withSettings(effect), { immediate: false }))),

@@ -7,21 +7,25 @@
  *
  * | status | error | executed |
  * |---|---|---|
- * | 404, or 400 that says so, with a session id that had worked | `SessionExpired` | no |
+ * | 404, or 400 that says so about the session, with a session id that had worked | `SessionExpired` | no |
  * | 400 to `initialize` with code -32022 | `VersionMismatch` | no |
  * | 401 | `Unauthorized` | no |
  * | 403 | `Forbidden` | no |
- * | 3xx, 429, other 4xx | `HttpError` | no |
+ * | 302, 303 to a POST | `HttpError` | maybe |
  * | 408, 425, 5xx | `HttpError` | maybe |
+ * | other 4xx with a JSON-RPC error for this very request | `HttpError` | as the error says |
+ * | 429, other 3xx, other 4xx | `HttpError` | no |
  */
 import type { HttpFailure } from "../../HttpExchange.js"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
+import * as Errors from "../engine/errors.js"
 
 /** The request that a refusal is about. */
 export interface Asked {
   readonly server: string
   readonly operation: string
+  readonly method: "GET" | "POST"
   readonly id: McpProtocol.RequestId | undefined
   /** A session id went with it that the server had accepted before. */
   readonly sessionWorked: boolean
@@ -52,11 +56,11 @@ const sessionLost =
 export const ofRefusal = (asked: Asked, refusal: Refusal, now: number): McpError.McpError => {
   const { operation, server } = asked
   const { status } = refusal
-  if (asked.sessionWorked && (status === 404 || (status === 400 && sessionLost.test(refusal.body)))) {
+  if (asked.sessionWorked && (status === 404 || (status === 400 && saysSessionLost(refusal.body)))) {
     return new McpError.SessionExpired({ server, operation, executed: "no", status })
   }
   if (status === 401 || status === 403) return ofChallenge(asked, refusal)
-  const rpc = rpcErrorOf(refusal.body, asked.id)
+  const rpc = rpcErrorOf(refusal.body, asked)
   if (status === 400 && operation === "initialize" && rpc !== undefined && rpc.code === unsupportedProtocolVersion) {
     const offered = supportedOf(rpc.data)
     if (offered !== undefined) return versionMismatch(asked, offered)
@@ -64,7 +68,7 @@ export const ofRefusal = (asked: Asked, refusal: Refusal, now: number): McpError
   return new McpError.HttpError({
     server,
     operation,
-    executed: status >= 500 || status === 408 || status === 425 ? "maybe" : "no",
+    executed: executedOf(asked, status, rpc),
     status,
     body: excerpt(refusal.body, asked.secrets),
     ...optional("retryAfterMillis", retryAfterMillis(refusal.retryAfter, now)),
@@ -132,14 +136,20 @@ export const retryAfterMillis = (value: string | undefined, now: number): number
 }
 
 /** The part of a text from the server that an error shows. */
-export const excerpt = (text: string, secrets: ReadonlyArray<string>): string =>
-  McpError.displayText(withoutSecrets(text, secrets), bodyExcerpt)
+export const excerpt = (text: string, secrets: ReadonlyArray<string>, max: number = bodyExcerpt): string =>
+  McpError.displayText(withoutSecrets(text, secrets), max)
 
 const withoutSecrets = (text: string, secrets: ReadonlyArray<string>): string => {
   let shown = text
-  for (const secret of secrets) if (shown.includes(secret)) shown = shown.replaceAll(secret, "<redacted>")
+  for (const secret of longestFirst(secrets)) {
+    if (shown.includes(secret)) shown = shown.replaceAll(secret, "<redacted>")
+  }
   return shown
 }
+
+/** One secret may be a part of another. */
+const longestFirst = (secrets: ReadonlyArray<string>): ReadonlyArray<string> =>
+  [...secrets].sort((a, b) => b.length - a.length)
 
 const scopeOf = (challenge: string): string | undefined => {
   const found = /(?:^|[\s,])scope\s*=\s*(?:"([^"]*)"|([^\s,"]+))/i.exec(challenge)
@@ -149,21 +159,52 @@ const scopeOf = (challenge: string): string | undefined => {
 const locationOf = (refusal: Refusal): string | undefined =>
   refusal.location === undefined || refusal.status < 300 || refusal.status >= 400 ? undefined : refusal.location
 
+/** The answer to a POST that was executed may be at the place that 302 and 303 point to. */
+const executedOf = (asked: Asked, status: number, rpc: RpcError | undefined): McpError.Executed => {
+  if (status >= 500 || status === 408 || status === 425) return "maybe"
+  if (asked.method === "POST" && (status === 302 || status === 303)) return "maybe"
+  if (rpc === undefined || !rpc.exact || status < 400) return "no"
+  return Errors.remote(asked.server, asked.operation, { code: rpc.code }).executed
+}
+
+/** An error about this very request may be one of the tool, which happens to look as if the session was lost. */
+const saysSessionLost = (body: string): boolean => {
+  if (!sessionLost.test(body)) return false
+  const message = parse(body)
+  if (!McpProtocol.isObject(message) || message.id === undefined || message.id === null) return true
+  return McpProtocol.isObject(message.error) && sessionCodes.has(message.error.code)
+}
+
+const sessionCodes: ReadonlySet<unknown> = new Set([-32000, -32001, -32600])
+
 interface RpcError {
   readonly code: number
+  /** It has the id of the request. */
+  readonly exact: boolean
   readonly data: unknown
 }
 
 /** The JSON-RPC error of a body, if it is about this request or about none. */
-const rpcErrorOf = (body: string, id: McpProtocol.RequestId | undefined): RpcError | undefined => {
+const rpcErrorOf = (body: string, { id, secrets }: Asked): RpcError | undefined => {
   if (!/^\s*\{/.test(body)) return undefined
   const message = parse(body)
   if (!McpProtocol.isObject(message) || !McpProtocol.isObject(message.error)) return undefined
   const { code, data } = message.error
   if (typeof code !== "number") return undefined
   const about = message.id
-  if (about !== undefined && about !== null && (id === undefined || String(about) !== String(id))) return undefined
-  return { code, data: McpProtocol.freeze(data) ? data : undefined }
+  const exact = about !== undefined && about !== null
+  if (exact && (id === undefined || String(about) !== String(id))) return undefined
+  return { code, exact, data: shownData(data, secrets) }
+}
+
+/** Secrets are replaced as JSON writes them, whichever escapes the server has used. */
+const shownData = (data: unknown, secrets: ReadonlyArray<string>): unknown => {
+  if (data === undefined || !McpProtocol.freeze(data)) return undefined
+  const text = JSON.stringify(data)
+  const shown = withoutSecrets(text, secrets.map((_) => JSON.stringify(_).slice(1, -1)))
+  if (shown === text) return data
+  const cleaned = parse(shown)
+  return McpProtocol.freeze(cleaned) ? cleaned : undefined
 }
 
 const parse = (text: string): unknown => {

@@ -26,10 +26,10 @@ import type { StreamEnd } from "./eventReader.js"
 import { EventReader } from "./eventReader.js"
 import type { BodyReader, Exchange, HeaderOf, Reader } from "./exchange.js"
 import * as Exchanges from "./exchange.js"
-import { excerpt, Inbox } from "./inbox.js"
+import { Inbox, shortExcerpt, type Source } from "./inbox.js"
 import * as Losses from "./losses.js"
 import { isEventStream } from "./mediaType.js"
-import { Note, operationOf } from "./note.js"
+import { Note, operationOf, tooMany } from "./note.js"
 import type { Wire } from "./wire.js"
 import * as Wires from "./wire.js"
 
@@ -48,13 +48,13 @@ export const open = (
 
 const operation = "open"
 
-class LegacySse implements MessageTransport, Reader {
+class LegacySse implements MessageTransport, Reader, Source {
   private readonly inbox: Inbox
   private readonly notes = new Set<Note>()
   private endpoint: string | undefined = undefined
   private version: string | undefined = undefined
   private lost: string | undefined = undefined
-  private secrets: ReadonlyArray<string> = []
+  shownSecrets: ReadonlyArray<string> = []
   private resume: ((effect: Effect.Effect<void, McpError.McpError>) => void) | undefined = undefined
 
   constructor(private readonly wire: Wire) {
@@ -72,7 +72,7 @@ class LegacySse implements MessageTransport, Reader {
   readonly opened: Effect.Effect<void, McpError.McpError> = Effect.async<void, McpError.McpError>((resume) => {
     this.resume = resume
     Wires.withHeaders(this.wire, operation, this.headers({ accept: "text/event-stream" }), (headers, secrets) => {
-      this.secrets = secrets
+      this.shownSecrets = secrets
       Exchanges.send(this.wire, { method: "GET", url: this.wire.target.url, headers }, this, "stream")
     }, (error) => this.end(error))
   })
@@ -82,7 +82,9 @@ class LegacySse implements MessageTransport, Reader {
     if (!isEventStream(type)) {
       this.end(
         this.refusedToOpen(
-          `HTTP ${status} with ${type === undefined ? "no content" : `"${excerpt(type)}"`} instead of an event stream`
+          `HTTP ${status} with ${
+            type === undefined ? "no content" : `"${this.excerpt(type)}"`
+          } instead of an event stream`
         )
       )
       return undefined
@@ -92,7 +94,7 @@ class LegacySse implements MessageTransport, Reader {
       this.wire.limits.eventBytes,
       "",
       (type, data) => {
-        if (type === "message") this.inbox.event(data)
+        if (type === "message") this.inbox.event(data, this)
         else if (type === "endpoint" && this.endpoint === undefined) this.found(data)
       },
       (end, detail) => this.end(this.streamLost(end, detail))
@@ -115,6 +117,8 @@ class LegacySse implements MessageTransport, Reader {
       else this.wire.events.requestFailed(id, error)
       return
     }
+    const refusal = id === undefined ? tooMany(this.wire, message, this.notes.size) : undefined
+    if (refusal !== undefined) return sent?.(refusal)
     const note: Note = new Note(this.wire, message, {
       url: this.endpoint,
       headers: this.headers({ "content-type": "application/json" }),
@@ -206,6 +210,10 @@ class LegacySse implements MessageTransport, Reader {
       : new McpError.ConnectionClosed({ server, operation, executed: "no", reason: "StreamLost", detail: this.lost })
   }
 
+  private excerpt(text: string): string {
+    return Classify.excerpt(text, this.shownSecrets, shortExcerpt)
+  }
+
   private refusedToOpen(detail: string): McpError.McpError {
     return new McpError.ProtocolViolation({ server: this.wire.server, operation, executed: "no", detail })
   }
@@ -222,10 +230,11 @@ class LegacySse implements MessageTransport, Reader {
     return {
       server: this.wire.server,
       operation,
+      method: "GET",
       id: undefined,
       sessionWorked: false,
       version: undefined,
-      secrets: this.secrets
+      secrets: this.shownSecrets
     }
   }
 }

@@ -2,16 +2,17 @@
  * A message without an answer on its way: a notification, or our answer to a request of the server. Over the older
  * transport also a request, whose answer comes elsewhere.
  *
- * Owns: that its sender is told exactly once what became of it.
+ * Owns: that its sender is told exactly once what became of it, and that this does not take for ever.
  * May not touch: bodies; what comes back is drained.
  */
 import type { HttpFailure } from "../../HttpExchange.js"
-import type * as McpError from "../../McpError.js"
+import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as Classify from "./classify.js"
 import type { BodyReader, Exchange, HeaderOf, Reader } from "./exchange.js"
 import * as Exchanges from "./exchange.js"
 import type { Unanswered } from "./inbox.js"
+import type { Linger, Lingering } from "./linger.js"
 import * as Losses from "./losses.js"
 import { jsonOf } from "./post.js"
 import type { Headers, Wire } from "./wire.js"
@@ -29,8 +30,10 @@ export interface NoteOptions {
   readonly onSettled: (error: McpError.McpError | undefined) => void
 }
 
-export class Note implements Reader, Unanswered {
+export class Note implements Reader, Unanswered, Lingering {
   readonly operation: string
+  /** A request is bounded by whoever waits for its answer. */
+  private readonly deadline: Linger | undefined
   private settled = false
   private exchange: Exchange | undefined = undefined
   private cancelHeaders: (() => void) | undefined = undefined
@@ -42,19 +45,24 @@ export class Note implements Reader, Unanswered {
     private readonly options: NoteOptions
   ) {
     this.operation = operationOf(message)
+    this.deadline = isRequest(message)
+      ? undefined
+      : wire.notes[this.operation === "notifications/cancelled" ? "cancelled" : "usual"]
   }
 
   start(): void {
     const { wire } = this
     const body = jsonOf(this.message)
     if (body === undefined) return this.settle(Losses.notJson(wire.server, this.operation))
+    this.deadline?.add(this)
     this.cancelHeaders = Wires.withHeaders(wire, this.operation, this.options.headers, (headers, secrets) => {
       this.secrets = secrets
       this.exchange = new Exchanges.Exchange(
         wire,
         this,
         { method: "POST", url: this.options.url, headers, body },
-        "request",
+        // A request may wait for this message, and must not hold the socket that the message waits for.
+        this.deadline === undefined ? "request" : "stream",
         0
       )
       this.exchange.start()
@@ -74,6 +82,22 @@ export class Note implements Reader, Unanswered {
     this.exchange?.abort()
   }
 
+  readonly expire = (): void => {
+    if (this.settled) return
+    const executed = this.exchange === undefined ? "no" : "maybe"
+    this.cancelHeaders?.()
+    this.exchange?.abort()
+    this.settle(
+      new McpError.RequestTimeout({
+        server: this.wire.server,
+        operation: this.operation,
+        executed,
+        kind: "send",
+        millis: this.deadline?.millis ?? 0
+      })
+    )
+  }
+
   accepted(_status: number, _header: HeaderOf): BodyReader | undefined {
     this.options.onAccepted()
     this.settle(undefined)
@@ -91,6 +115,7 @@ export class Note implements Reader, Unanswered {
   readonly settle = (error: McpError.McpError | undefined): void => {
     if (this.settled) return
     this.settled = true
+    this.deadline?.remove(this)
     this.options.onSettled(error)
   }
 
@@ -99,6 +124,7 @@ export class Note implements Reader, Unanswered {
     return {
       server: this.wire.server,
       operation: this.operation,
+      method: "POST",
       id: "id" in this.message && this.message.id !== null ? this.message.id : undefined,
       sessionWorked: sessionWorked(),
       version: undefined,
@@ -106,6 +132,28 @@ export class Note implements Reader, Unanswered {
     }
   }
 }
+
+/** How many may be under way in one session. */
+const maxNotes = 1024
+
+/** Why another one can't be sent while so many are under way. */
+export const tooMany = (
+  wire: Wire,
+  message: McpProtocol.JsonRpcMessage,
+  underWay: number
+): McpError.McpError | undefined =>
+  underWay < maxNotes
+    ? undefined
+    : new McpError.LimitExceeded({
+      server: wire.server,
+      operation: operationOf(message),
+      executed: "no",
+      limit: "sendBuffer",
+      max: maxNotes
+    })
+
+export const isRequest = (message: McpProtocol.JsonRpcMessage): message is McpProtocol.JsonRpcRequest =>
+  "method" in message && "id" in message
 
 export const operationOf = (message: McpProtocol.JsonRpcMessage): string =>
   "method" in message ? message.method : "response"

@@ -26,8 +26,8 @@ import { EventReader } from "./eventReader.js"
 import type { BodyReader, Exchange, HeaderOf, Reader } from "./exchange.js"
 import * as Exchanges from "./exchange.js"
 import type { HttpSession } from "./httpSession.js"
-import type { Inbox, Unanswered } from "./inbox.js"
-import { excerpt } from "./inbox.js"
+import type { Inbox, Source, Unanswered } from "./inbox.js"
+import { shortExcerpt } from "./inbox.js"
 import * as Losses from "./losses.js"
 import { isEventStream, isJson } from "./mediaType.js"
 import { Resumption } from "./resume.js"
@@ -41,7 +41,7 @@ export interface PostContext {
   readonly inbox: Inbox
 }
 
-export class Post implements Reader, Unanswered {
+export class Post implements Reader, Unanswered, Source {
   readonly id: McpProtocol.RequestId
   readonly operation: string
   private readonly initialize: boolean
@@ -128,7 +128,7 @@ export class Post implements Reader, Unanswered {
       this.violation(
         type === undefined
           ? `an answer without content (HTTP ${status})`
-          : `an answer of the type "${excerpt(type)}" (HTTP ${status}) instead of JSON or an event stream`
+          : `an answer of the type "${this.excerpt(type)}" (HTTP ${status}) instead of JSON or an event stream`
       )
     )
     return undefined
@@ -148,7 +148,7 @@ export class Post implements Reader, Unanswered {
     const value = parse(text)
     if (value === undefined) {
       return this.fail(
-        this.violation(text.trim() === "" ? "an empty answer" : `an answer that is not JSON: ${excerpt(text)}`)
+        this.violation(text.trim() === "" ? "an empty answer" : `an answer that is not JSON: ${this.excerpt(text)}`)
       )
     }
     this.context.inbox.value(value.value)
@@ -156,7 +156,7 @@ export class Post implements Reader, Unanswered {
   }
 
   broken(failure: HttpFailure): void {
-    this.fail(this.lost("Broken", `the answer broke off: ${failure.detail}`))
+    this.fail(this.lost("Broken", `the answer broke off: ${this.excerpt(failure.detail)}`))
   }
 
   tooLarge(limit: "messageBytes" | "eventBytes"): void {
@@ -166,6 +166,15 @@ export class Post implements Reader, Unanswered {
 
   lost(reason: McpError.ResponseLost["reason"], detail: string): McpError.McpError {
     return Losses.responseLost(this.context.wire.server, this.operation, reason, detail)
+  }
+
+  get shownSecrets(): ReadonlyArray<string> {
+    const { session } = this.context
+    return session.id === undefined ? this.secrets : [...this.secrets, session.id]
+  }
+
+  private excerpt(text: string): string {
+    return Classify.excerpt(text, this.shownSecrets, shortExcerpt)
   }
 
   private violation(detail: string): McpError.McpError {
@@ -179,7 +188,7 @@ export class Post implements Reader, Unanswered {
       wire.limits.eventBytes,
       "",
       (type, data) => {
-        if (type === "message") inbox.event(data)
+        if (type === "message") inbox.event(data, this)
       },
       (end, detail) => this.streamOver(reader, end, detail)
     )
@@ -197,13 +206,18 @@ export class Post implements Reader, Unanswered {
   /** What came is JSON, but not the answer. */
   private unanswered(value: unknown): McpError.McpError {
     if (Array.isArray(value)) return this.lost("Unanswered", "the answer is a list without the response")
-    if (!McpProtocol.isObject(value) || (value.id === undefined && value.method === undefined)) {
-      return this.violation(`an answer that is not JSON-RPC`)
+    if (
+      !McpProtocol.isObject(value) || value.jsonrpc !== "2.0" || (value.id === undefined && value.method === undefined)
+    ) {
+      return this.violation("an answer that is not JSON-RPC 2.0")
     }
-    if (value.method === undefined && value.id === null && McpProtocol.isObject(value.error)) {
+    if (typeof value.method !== "string" && value.result === undefined && value.error === undefined) {
+      return this.violation("an answer that has neither a result nor an error")
+    }
+    if (typeof value.method !== "string" && value.id === null && McpProtocol.isObject(value.error)) {
       return this.violation(
         `an error that does not say which request it is about: ${
-          excerpt(`${value.error.code}: ${value.error.message}`)
+          this.excerpt(`${value.error.code}: ${value.error.message}`)
         }`
       )
     }
@@ -223,10 +237,11 @@ export class Post implements Reader, Unanswered {
     return {
       server: wire.server,
       operation: this.operation,
+      method: "POST",
       id: this.id,
       sessionWorked: this.withSession && session.worked,
       version: typeof version === "string" ? version : undefined,
-      secrets: session.id === undefined ? this.secrets : [...this.secrets, session.id]
+      secrets: this.shownSecrets
     }
   }
 }

@@ -65,7 +65,7 @@ export class Resumption implements Reader {
       wire.limits.eventBytes,
       this.lastEventId,
       (type, data) => {
-        if (type === "message") inbox.event(data)
+        if (type === "message") inbox.event(data, this.post)
       },
       (end, detail) => this.streamOver(reader, end, detail)
     )

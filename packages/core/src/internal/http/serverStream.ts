@@ -45,6 +45,7 @@ export class ServerStream implements Reader {
   private unproductive = 0
   private short = 0
   private unauthorized = 0
+  shownSecrets: ReadonlyArray<string> = []
   private onSettled: (() => void) | undefined = undefined
 
   constructor(private readonly context: PostContext) {}
@@ -77,7 +78,7 @@ export class ServerStream implements Reader {
       (type, data) => {
         if (type !== "message") return
         const before = inbox.messages
-        inbox.event(data)
+        inbox.event(data, this)
         messages += inbox.messages - before
       },
       (end, detail) => this.ended(reader, messages, end, detail)
@@ -115,7 +116,8 @@ export class ServerStream implements Reader {
 
   private readonly open = (): void => {
     const { session, wire } = this.context
-    Wires.withHeaders(wire, "listen", session.stream, (headers) => {
+    Wires.withHeaders(wire, "listen", session.stream, (headers, secrets) => {
+      this.shownSecrets = session.id === undefined ? secrets : [...secrets, session.id]
       const lastEventId = lastEventIdHeader(this.lastEventId)
       Exchanges.send(
         wire,

@@ -16,7 +16,7 @@ import type { MessageTransport, TransportEvents } from "../../McpTransport.js"
 import { HttpSession } from "./httpSession.js"
 import { Inbox } from "./inbox.js"
 import * as Losses from "./losses.js"
-import { Note, operationOf } from "./note.js"
+import { isRequest, Note, operationOf, tooMany } from "./note.js"
 import type { PostContext } from "./post.js"
 import { Post } from "./post.js"
 import { ServerStream } from "./serverStream.js"
@@ -103,6 +103,8 @@ class StreamableHttp implements MessageTransport {
 
   private sendNote(message: McpProtocol.JsonRpcMessage, sent?: (error: McpError.McpError | undefined) => void): void {
     const { session } = this
+    const refusal = tooMany(this.wire, message, this.notes.size)
+    if (refusal !== undefined) return sent?.(refusal)
     const withSession = session.id !== undefined
     const note: Note = new Note(this.wire, message, {
       url: this.wire.target.url,
@@ -122,6 +124,3 @@ class StreamableHttp implements MessageTransport {
     note.start()
   }
 }
-
-const isRequest = (message: McpProtocol.JsonRpcMessage): message is McpProtocol.JsonRpcRequest =>
-  "method" in message && "id" in message

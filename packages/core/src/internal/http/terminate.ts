@@ -33,7 +33,7 @@ export const terminate = (wire: Wire, session: HttpSession, atMostMillis: number
     const cancelBound = wire.timers.after(atMostMillis, done)
     cancelHeaders = Wires.withHeaders(wire, "close", session.end, (headers) => {
       if (over) return
-      exchange = new Exchanges.Exchange(wire, reader, { method: "DELETE", url: wire.target.url, headers }, "request", 0)
+      exchange = new Exchanges.Exchange(wire, reader, { method: "DELETE", url: wire.target.url, headers }, "stream", 0)
       exchange.start()
     }, done)
   })

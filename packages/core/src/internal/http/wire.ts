@@ -5,6 +5,7 @@
  * May not touch: the meaning of messages.
  */
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -38,11 +39,24 @@ export interface Wire {
   readonly events: TransportEvents
   readonly limits: McpConfig.Limits
   readonly timers: Timers
+  /** For a second. */
   readonly linger: Linger
+  /** As long as messages without an answer may take. */
+  readonly notes: { readonly usual: Linger; readonly cancelled: Linger }
   /** Every exchange that holds a socket. */
   readonly live: Set<Exchange>
   /** From here on nothing is sent and nothing is reported. */
   closed: boolean
+}
+
+/** For a message without an answer, where requests have no deadline. */
+const noteTime = Duration.seconds(30)
+/** Nothing is lost with it, and a server that has hung brings many. In milliseconds. */
+const cancelledTime = 5000
+
+const notesOf = (config: McpConfig.AnyHttpConfig, timers: Timers): Wire["notes"] => {
+  const usual = Duration.toMillis(McpConfig.timeoutsOf(config).request ?? noteTime)
+  return { usual: new Linger(timers, usual), cancelled: new Linger(timers, Math.min(usual, cancelledTime)) }
 }
 
 export const make = (
@@ -58,7 +72,8 @@ export const make = (
     events,
     limits: McpConfig.limitsOf(config),
     timers,
-    linger: new Linger(timers),
+    linger: new Linger(timers, 1000),
+    notes: notesOf(config, timers),
     live: new Set(),
     closed: false
   }))
@@ -85,15 +100,23 @@ const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpErr
     url: parsed.url.href,
     origin: parsed.url.origin,
     headers,
-    secrets: secretsOf(headers)
+    secrets: [...secretsOf(headers), ...queryValues(parsed.url)]
   })
 }
+
+/** What a URL may carry in place of a header, as it was written and as a server reads it. */
+const queryValues = (url: URL): ReadonlyArray<string> => {
+  const written = url.search.slice(1).split("&").map((_) => _.slice(_.indexOf("=") + 1))
+  return [...new Set([...written, ...url.searchParams.values()])].filter((_) => _.length >= shortestSecret)
+}
+
+const shortestSecret = 6
 
 /** A server may repeat what it was sent. Short values are common words rather than secrets. */
 export const secretsOf = (headers: Headers): ReadonlyArray<string> => {
   const secrets: Array<string> = []
   for (const value of Object.values(headers)) {
-    if (value.length < 6) continue
+    if (value.length < shortestSecret) continue
     secrets.push(value)
     const credentials = /^[A-Za-z]+ +(\S.{5,})$/.exec(value)
     if (credentials !== null) secrets.push(credentials[1]!)

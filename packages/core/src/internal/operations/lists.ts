@@ -3,7 +3,10 @@
  *
  * Owns: following cursors and knowing when to stop. What is given is complete, or an error.
  */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type { RequestOptions } from "../../McpSession.js"
@@ -23,9 +26,10 @@ export const listAll = <A>(
 ): Effect.Effect<McpProtocol.Listing<A>, McpError.McpError> =>
   Effect.suspend(() => {
     const listing = new Accumulator(port, method, decodeItem)
+    const ask = asking(port, method, options)
     const next = (cursor: string | undefined): Effect.Effect<McpProtocol.Listing<A>, McpError.McpError> =>
       Effect.flatMap(
-        port.requestWith(method, cursor === undefined ? undefined : { cursor }, decodePage(field), options),
+        ask(cursor === undefined ? undefined : { cursor }, decodePage(field)),
         (page) => {
           const problem = listing.add(page)
           if (problem !== undefined) return Effect.fail(problem)
@@ -34,6 +38,45 @@ export const listAll = <A>(
       )
     return next(undefined)
   })
+
+type Ask = (
+  params: McpProtocol.JsonObject | undefined,
+  decode: (result: unknown) => McpProtocol.Decoded<Page>
+) => Effect.Effect<Page, McpError.McpError>
+
+/** Asks for page after page. `timeout` holds for each, `maxTotal` for all of them together. */
+const asking = (port: Port, method: string, options: RequestOptions | undefined): Ask => {
+  const total = millisOf(options?.maxTotal)
+  if (total === undefined) return (params, decode) => port.requestWith(method, params, decode, options)
+  const tooLong = (stderrTail?: string) =>
+    new McpError.RequestTimeout({
+      server: port.server,
+      operation: method,
+      executed: "maybe",
+      kind: "total",
+      millis: total,
+      stderrTail
+    })
+  let startedAt: number | undefined = undefined
+  return (params, decode) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      startedAt ??= now
+      const left = startedAt + total - now
+      if (left <= 0) return Effect.fail(tooLong())
+      return Effect.catchTag(
+        port.requestWith(method, params, decode, { ...options, maxTotal: left }),
+        "RequestTimeout",
+        (error) => Effect.fail(error.kind === "total" ? tooLong(error.stderrTail) : error)
+      )
+    })
+}
+
+/** Nothing where there is no bound, or one that the first request will refuse. */
+const millisOf = (maxTotal: RequestOptions["maxTotal"]): number | undefined => {
+  if (maxTotal === undefined || maxTotal === null) return undefined
+  const millis = Option.map(Duration.decodeUnknown(maxTotal), Duration.toMillis)
+  return Option.isSome(millis) && millis.value > 0 && Number.isFinite(millis.value) ? millis.value : undefined
+}
 
 class Accumulator<A> {
   private readonly items: Array<A> = []

@@ -13,14 +13,20 @@
  * unknown         -> TaskFailed: it has expired
  * ```
  */
+import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
+import * as Runtime from "effect/Runtime"
+import * as Scope from "effect/Scope"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type { RequestOptions } from "../../McpSession.js"
+import type { Begins } from "../engine/calls.js"
+import * as Errors from "../engine/errors.js"
 import { within } from "../within.js"
 import { listAll } from "./lists.js"
 import { decodeCallToolResult } from "./operations.js"
@@ -29,7 +35,13 @@ import { type Port, requiring } from "./port.js"
 type Result<A> = Effect.Effect<A, McpError.McpError>
 
 /**
- * How a task is run. `timeout` bounds each single request, `maxTotal` the task as a whole.
+ * How a task is run.
+ *
+ * - `timeout` bounds each single request. The one for the result of a task that needs input has no such bound: it is open
+ *   while a person is asked.
+ * - `maxTotal` bounds the task as a whole, from its start to its result. It is the only bound for a server that needs input
+ *   and never comes back, apart from the end of the session.
+ * - `onProgress` sees the progress of the whole task, in order, before `result` gives what the tool answered.
  *
  * @since 0.1.0
  * @category options
@@ -42,7 +54,8 @@ export interface TaskOptions extends RequestOptions {
 }
 
 /**
- * A task under way. When its scope closes before the task has ended, the task is cancelled.
+ * A task under way. When its scope closes before the task has ended, the task is cancelled. As the tool may be running, no
+ * error of `result` has `executed: "no"`.
  *
  * @since 0.1.0
  * @category models
@@ -94,20 +107,34 @@ export const startTask = (
     Effect.gen(function*() {
       const asked = yield* taskRequest(session, options)
       const startedAt = yield* Clock.currentTimeMillis
+      const runtime = yield* Effect.runtime<never>()
       const task = new Watched(session)
-      yield* Effect.addFinalizer(() => task.abandon)
-      yield* session.requestWith("tools/call", { ...params, task: asked }, task.created, options).pipe(
-        Effect.onError(() => task.abandon)
+      const life = yield* Scope.make()
+      const end = (exit: Exit.Exit<unknown, unknown>) => Effect.zipRight(task.abandon, Scope.close(life, exit))
+      yield* Effect.addFinalizer(end)
+      const onLate = (result: unknown) => {
+        if ("value" in task.created(result)) Runtime.runFork(runtime)(task.abandon)
+      }
+      const call: RequestOptions & Begins = { ...options, begins: { life, onLate } }
+      yield* session.requestWith("tools/call", { ...params, task: asked }, task.created, call).pipe(
+        Effect.onError((cause) => end(Exit.failCause(cause)))
       )
       const each = forEach(options)
       return {
         taskId: task.id,
         current: Effect.sync(() => task.last),
-        result: bounded(session, options, startedAt, follow(task, each)),
+        result: bounded(session, options, startedAt, follow(task, each)).pipe(
+          Effect.mapError(afterCreation),
+          Effect.onExit((exit) => task.isOver ? Scope.close(life, exit) : Effect.void)
+        ),
         cancel: task.cancel(each)
       }
     })
   )
+
+/** The tool may be running: no error of what is asked about its task says that the call can be repeated. */
+const afterCreation = (error: McpError.McpError): McpError.McpError =>
+  McpError.isReplayable(error) ? Errors.about(error, "tools/call", "maybe") : error
 
 /** What the call says about its task. A time that could never come true is refused rather than taken for another. */
 const taskRequest = (session: Port, options: TaskOptions | undefined): Result<McpProtocol.JsonObject> => {
@@ -150,6 +177,10 @@ class Watched {
     return this.task!
   }
 
+  get isOver(): boolean {
+    return this.over
+  }
+
   /** A task keeps the id it was created with, whatever the server calls it later. */
   saw(task: McpProtocol.Task): McpProtocol.Task {
     const id = this.task?.taskId ?? task.taskId
@@ -168,15 +199,22 @@ class Watched {
     this.over = true
   }
 
-  /** Asks the server to stop it, where that makes sense. */
+  /**
+   * Asks the server to stop it, where that makes sense. A cancel that was not sent, or was taken back by an interruption,
+   * is none.
+   */
   cancel(options: EachRequest): Result<void> {
     return Effect.suspend(() => {
       if (this.over) return Effect.void
-      this.cancelAsked = true
-      return cancelTask(this.session, this.id, options.request).pipe(
-        Effect.tapError((error) =>
+      return Effect.suspend(() => {
+        this.cancelAsked = true
+        return cancelTask(this.session, this.id, options.request)
+      }).pipe(
+        Effect.onError((cause) =>
           Effect.sync(() => {
-            if (McpError.isReplayable(error)) this.cancelAsked = false
+            if (Cause.isInterrupted(cause) || Chunk.some(Cause.failures(cause), McpError.isReplayable)) {
+              this.cancelAsked = false
+            }
           })
         ),
         Effect.map((task) => {
@@ -204,7 +242,8 @@ export const getTask = (session: Port, taskId: string, options?: RequestOptions)
   session.requestWith("tasks/get", { taskId }, McpProtocol.decodeTask, options)
 
 /**
- * The result of a task. The server answers when the task has ended.
+ * The result of a task. The server answers when the task has ended, however long that takes: unless `timeout` is given
+ * there is no deadline but `maxTotal`, and the session's.
  *
  * @since 0.1.0
  * @category tasks
@@ -214,7 +253,13 @@ export const getTaskResult = (
   taskId: string,
   options?: RequestOptions
 ): Result<McpProtocol.CallToolResult> =>
-  session.requestWith("tasks/result", { taskId }, decodeCallToolResult, { timeout: null, ...options })
+  requestResult(session, taskId, options?.timeout === undefined ? { ...options, timeout: null } : options)
+
+const requestResult = (
+  session: Port,
+  taskId: string,
+  options: RequestOptions | undefined
+): Result<McpProtocol.CallToolResult> => session.requestWith("tasks/result", { taskId }, decodeCallToolResult, options)
 
 /**
  * Asks the server to stop a task.
@@ -289,17 +334,13 @@ const look = (task: Watched, options: EachRequest): Result<McpProtocol.Task> =>
     )
   )
 
-/** While the server has questions to a person, there is no saying how long that takes. */
+/** While the server has questions to a person, there is no saying how long that takes: only `maxTotal` bounds it. */
 const fetchResult = (
   task: Watched,
   status: "input_required" | "completed" | "failed",
   options: EachRequest
 ): Result<McpProtocol.CallToolResult> =>
-  getTaskResult(
-    task.session,
-    task.id,
-    status === "input_required" ? undefined : { timeout: undefined, ...options.request }
-  )
+  requestResult(task.session, task.id, status === "input_required" ? { timeout: null } : options.request)
     .pipe(
       Effect.tap(() => Effect.sync(() => task.completed())),
       Effect.tapErrorTag("InvalidResult", () => Effect.sync(() => task.completed())),

@@ -10,6 +10,7 @@
  * | stdout ends                  | an exit may explain it for a moment (then as above), else down: `OutputClosed`   |
  * | stdin breaks                 | the same, else down: `InputClosed`                                               |
  * | a line is too long           | down at once: `Overflow`, and SIGTERM to the group                               |
+ * | it is down and has exited    | SIGTERM to what it has left behind                                               |
  * | the scope closes             | down at once: `Closing`; end of input, SIGTERM, SIGKILL; pipes destroyed         |
  */
 import * as McpConfig from "@mcp-runtime/core/McpConfig"
@@ -23,23 +24,28 @@ import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
 import type { Buffer } from "node:buffer"
 import type { ChildProcessWithoutNullStreams } from "node:child_process"
+import { within } from "../within.js"
 import type { Launched } from "./launch.js"
 import { launch } from "./launch.js"
 import { LineSplitter } from "./lineSplitter.js"
 import { parseLong } from "./longJson.js"
 import { ProcessGroup } from "./processGroup.js"
-import { gracesOf, shutdown } from "./shutdown.js"
+import type { Secrets } from "./secrets.js"
+import { secretsOf } from "./secrets.js"
+import { shutdown, untilEmpty } from "./shutdown.js"
 import { StderrRing } from "./stderrRing.js"
 import type { Refusal, Sent } from "./stdinWriter.js"
 import { StdinWriter } from "./stdinWriter.js"
 import { watchdog } from "./watchdog.js"
-import { within } from "../within.js"
 
 /** How long an exit may be waited for that explains a closed pipe, and how long a dead process's output is read. */
 const moment = "100 millis"
 
 /** How much of a line that is not JSON is shown. */
 const shownOfLine = 120
+
+/** What a line is cut to is not shown to its end. */
+const noCut = {}
 
 /** @internal */
 export const open = (
@@ -52,6 +58,7 @@ export const open = (
       if (Either.isLeft(started)) return yield* Effect.ensuring(restore(started.left), watchdog.settle)
       const connection = started.right
       yield* connection.spawned
+      yield* watchdog.report
       yield* Effect.forkScoped(Effect.interruptible(connection.supervise))
       return connection.transport
     })
@@ -82,6 +89,7 @@ export class Connection {
   private readonly exited = Deferred.unsafeMake<void>(FiberId.none)
   private readonly drained = Deferred.unsafeMake<void>(FiberId.none)
   private readonly closed = Deferred.unsafeMake<void>(FiberId.none)
+  private readonly secrets: Secrets
   private readonly ring: StderrRing
   private readonly lines: LineSplitter
   private readonly writer: StdinWriter
@@ -100,7 +108,8 @@ export class Connection {
   ) {
     const limits = McpConfig.limitsOf(config)
     this.pid = group.id
-    this.ring = new StderrRing(limits.stderrTailBytes)
+    this.secrets = secretsOf(config)
+    this.ring = new StderrRing(limits.stderrTailBytes, this.secrets)
     this.lines = new LineSplitter(
       limits.messageBytes,
       (line) => this.onLine(JSON.parse, line),
@@ -132,9 +141,20 @@ export class Connection {
   readonly supervise: Effect.Effect<void> = Effect.gen(this, function*() {
     const symptom = yield* Deferred.await(this.symptom)
     if (symptom !== "Exited") yield* within(Deferred.await(this.exited), moment)
-    if (this.exit === undefined) return this.declareDown(symptom, descriptions[symptom])
-    if (!(yield* within(Deferred.await(this.drained), moment))) yield* turnOfTheLoop
-    this.declareDown("Exited", descriptions.Exited)
+    if (this.exit === undefined) {
+      this.declareDown(symptom, descriptions[symptom])
+      yield* Deferred.await(this.exited)
+    } else {
+      if (!(yield* within(Deferred.await(this.drained), moment))) yield* turnOfTheLoop
+      this.declareDown("Exited", descriptions.Exited)
+    }
+    yield* this.dismiss
+  })
+
+  /** Nobody needs the helpers of a server that is gone. Those that stay are killed when the scope closes. */
+  private readonly dismiss: Effect.Effect<void> = Effect.suspend(() => {
+    this.group.signal("SIGTERM")
+    return Effect.map(untilEmpty(this.group, 10, 1000), () => watchdog.remove(this.group))
   })
 
   /** Whoever comes second waits for the first. */
@@ -156,12 +176,13 @@ export class Connection {
         if (!wasDown) this.goDown(refusal)
       },
       graceful: !this.hopeless,
-      graces: gracesOf(this.config)
+      graces: McpConfig.shutdownOf(this.config)
     })
     if (dead) yield* within(Deferred.await(this.drained), moment)
     else yield* Effect.logWarning(`MCP server "${this.config.name}": process group ${group.id} outlived SIGKILL`)
     this.writer.stop(refusal)
     this.dispose()
+    yield* watchdog.report
     watchdog.remove(group)
     yield* watchdog.settle
   })
@@ -203,8 +224,9 @@ export class Connection {
     try {
       message = parse(line)
     } catch {
-      const start = line.slice(0, 4 * shownOfLine).toString()
-      this.events.warning("NotJson", `a line of its output is not JSON: ${McpError.displayText(start, shownOfLine)}`)
+      const start = line.slice(0, 4 * shownOfLine + this.secrets.longest).toString()
+      const shown = this.secrets.show(start, shownOfLine, noCut)
+      this.events.warning("NotJson", `a line of its output is not JSON: ${shown}`)
       return
     }
     this.events.message(message)

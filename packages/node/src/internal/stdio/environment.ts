@@ -43,7 +43,8 @@ export const make = (
   const minimal = platform === "win32" ? minimalWindows : minimalPosix
   const inherited = config.inheritEnv === "all" ? Object.keys(host) : minimal.concat(config.inheritEnv ?? [])
   for (const name of inherited) {
-    const value = host[name]
+    // Ours is an object with a prototype: "constructor" is no variable.
+    const value = Object.hasOwn(host, name) ? host[name] : undefined
     // A value that starts so is a function that a shell has exported.
     if (value !== undefined && !value.startsWith("()")) variables[name] = value
   }

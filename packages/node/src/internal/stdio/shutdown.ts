@@ -3,11 +3,10 @@
  *
  * Owns: the order and the time. May not touch: pipes, other than by `endInput`.
  */
-import type * as McpConfig from "@mcp-runtime/core/McpConfig"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { ProcessGroup } from "./processGroup.js"
 import { within } from "../within.js"
+import type { ProcessGroup } from "./processGroup.js"
 
 /** @internal */
 export interface Graces {
@@ -15,15 +14,6 @@ export interface Graces {
   readonly afterTerm: Duration.Duration
   readonly afterKill: Duration.Duration
 }
-
-const defaultGrace = Duration.seconds(2)
-
-/** @internal */
-export const gracesOf = (config: McpConfig.StdioConfig): Graces => ({
-  afterEof: config.shutdown?.afterEof ?? defaultGrace,
-  afterTerm: config.shutdown?.afterTerm ?? defaultGrace,
-  afterKill: config.shutdown?.afterKill ?? defaultGrace
-})
 
 /**
  * Ends the group and says whether nobody in it lives. Helpers that outlive their leader never got an end of input of their
@@ -40,7 +30,7 @@ export const shutdown = (options: {
 }): Effect.Effect<boolean> =>
   Effect.gen(function*() {
     const { exited, graceful, graces, group } = options
-    const gone = Effect.zipRight(exited, untilEmpty(group, 5))
+    const gone = Effect.zipRight(exited, untilEmpty(group, 5, 50))
     options.endInput()
     if (graceful) yield* within(exited, graces.afterEof)
     if (group.isEmpty()) return true
@@ -50,12 +40,10 @@ export const shutdown = (options: {
     return yield* within(gone, graces.afterKill)
   })
 
-const slowestPoll = 50
-
-/** No event tells when a process dies that is not our child. */
-const untilEmpty = (group: ProcessGroup, millis: number): Effect.Effect<void> =>
+/** No event tells when a process dies that is not our child. @internal */
+export const untilEmpty = (group: ProcessGroup, millis: number, slowest: number): Effect.Effect<void> =>
   Effect.suspend(() =>
     group.isEmpty()
       ? Effect.void
-      : Effect.zipRight(Effect.sleep(millis), untilEmpty(group, Math.min(millis * 2, slowestPoll)))
+      : Effect.zipRight(Effect.sleep(millis), untilEmpty(group, Math.min(millis * 2, slowest), slowest))
   )

@@ -65,8 +65,8 @@ export class StdinWriter {
     let line: string
     try {
       line = JSON.stringify(message)
-    } catch (error) {
-      return this.fail(message, sent, this.notJson(message, error))
+    } catch {
+      return this.fail(message, sent, McpError.unwritable(this.server, operationOf(message)))
     }
     const { waiting } = this
     const bytes = Buffer.byteLength(line) + 1
@@ -169,16 +169,6 @@ export class StdinWriter {
       executed: "no",
       limit: "sendBufferBytes",
       max: this.maxBytes
-    })
-  }
-
-  private notJson(message: McpProtocol.JsonRpcMessage, error: unknown): McpError.McpError {
-    const why = error instanceof Error ? McpError.displayText(error.message, 200) : "of another kind"
-    return new McpError.ConfigInvalid({
-      server: this.server,
-      operation: operationOf(message),
-      executed: "no",
-      problems: [{ field: "params", problem: `can't be written as JSON: ${why}` }]
     })
   }
 }

@@ -13,8 +13,8 @@ import * as FiberId from "effect/FiberId"
 import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import type { Socket } from "node:net"
-import type { ProcessGroup } from "./processGroup.js"
 import { within } from "../within.js"
+import type { ProcessGroup } from "./processGroup.js"
 
 /** Lines `+<group>` and `-<group>`; at the end of them TERM, up to a second, KILL. Builtins and `sleep` only. */
 const script = `trap '' INT TERM HUP
@@ -39,6 +39,9 @@ for id in $groups; do kill -KILL "-$id"; done
 /** How often a shell that dies is replaced while groups live. */
 const maxReplacements = 3
 
+/** After that, with every so many starts of a process: what was in the way may have passed. */
+const startsPerRetry = 16
+
 interface Shell {
   readonly child: ChildProcess
   readonly input: Socket
@@ -50,21 +53,22 @@ export class Watchdog {
   private readonly groups = new Map<number, ProcessGroup>()
   private shell: Shell | undefined = undefined
   private replacements = 0
+  private startsWithout = 0
+  private reported = false
   private hooked = false
 
   constructor(private readonly command: string | undefined) {}
 
-  /** Has the shell running before there is anything to watch. */
+  /** Has the shell running before there is anything to watch. Called once per start of a process. */
   prepare(): void {
-    if (this.shell !== undefined || this.replacements >= maxReplacements) return
-    this.shell = this.start()
-    if (this.shell === undefined) this.replacements++
+    if (this.shell !== undefined) return
+    if (this.replacements >= maxReplacements && ++this.startsWithout % startsPerRetry !== 0) return
+    this.launch()
   }
 
   /** Called in the tick in which the process was started. */
   add(group: ProcessGroup): void {
     this.groups.set(group.id, group)
-    this.prepare()
     this.write(`+${group.id}\n`)
     this.hook()
   }
@@ -73,15 +77,26 @@ export class Watchdog {
   remove(group: ProcessGroup): void {
     if (!this.groups.delete(group.id)) return
     this.write(`-${group.id}\n`)
+    this.forgive()
     this.hook()
   }
+
+  /** Says once that there is no shell, until there has been one that did its work to the end. */
+  readonly report: Effect.Effect<void> = Effect.suspend(() => {
+    if (!this.hooked || this.reported || this.command === undefined) return Effect.void
+    this.reported = true
+    return Effect.logWarning(
+      `${this.command} does not run as a watchdog: MCP servers may outlive this application if it is killed`
+    )
+  })
 
   /** When nothing is left to watch, the shell is ended and its exit awaited. */
   readonly settle: Effect.Effect<void> = Effect.suspend(() => {
     const shell = this.shell
+    this.forgive()
     if (this.groups.size > 0 || shell === undefined) return Effect.void
     this.shell = undefined
-    this.replacements = 0
+    this.reported = false
     shell.child.ref()
     shell.input.end()
     const exited = Deferred.await(shell.exited)
@@ -97,6 +112,20 @@ export class Watchdog {
       }))
     )
   })
+
+  /** Nobody is left who could suffer from one more attempt. */
+  private forgive(): void {
+    if (this.groups.size > 0) return
+    this.replacements = 0
+    this.startsWithout = 0
+  }
+
+  private launch(): void {
+    this.shell = this.start()
+    if (this.shell === undefined) this.replacements++
+    for (const id of this.groups.keys()) this.write(`+${id}\n`)
+    this.hook()
+  }
 
   private start(): Shell | undefined {
     if (this.command === undefined) return undefined
@@ -125,10 +154,8 @@ export class Watchdog {
     if (this.shell !== shell) return
     this.shell = undefined
     this.replacements++
-    if (this.groups.size === 0) return
-    this.prepare()
-    for (const id of this.groups.keys()) this.write(`+${id}\n`)
-    this.hook()
+    if (this.groups.size > 0 && this.replacements < maxReplacements) this.launch()
+    else this.hook()
   }
 
   private write(line: string): void {

@@ -1,0 +1,112 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { McpError } from "@mcp-runtime/core"
+import { Effect, Exit, Scope, TestClock } from "effect"
+import {
+  handshake,
+  handshaking,
+  type HttpInput,
+  inScope,
+  notification,
+  openScripted,
+  record,
+  request,
+  response,
+  scriptedClient
+} from "./harness.js"
+
+describe("messages without an answer", () => {
+  const deadlines: ReadonlyArray<readonly [string, HttpInput, (of: typeof notification) => unknown, number]> = [
+    ["notifications/cancelled", {}, (of) => of("notifications/cancelled", { requestId: 1 }), 5000],
+    ["any other", {}, (of) => of("notifications/progress"), 60_000],
+    ["an answer of ours", { timeouts: { request: "7 seconds" } }, () => response("s-1"), 7000],
+    ["any, where requests have no deadline,", { timeouts: { request: null } }, (of) => of("x"), 30_000]
+  ]
+  for (const [what, input, make, millis] of deadlines) {
+    for (const transportName of ["http", "sse"] as const) {
+      it.scoped(`H11, H25: ${what} over ${transportName} that is never answered is told after ${millis} ms, its socket freed`, () =>
+        Effect.gen(function*() {
+          const client = scriptedClient((_) => {
+            if (_.request.method === "GET") _.sse().data("event: endpoint\ndata: /message\n\n")
+            else if (_.request.method === "DELETE") _.status(200)
+          })
+          const recorded = record()
+          const transport = yield* openScripted(client, recorded, input, transportName)
+          const before = client.open()
+          const told: Array<McpError.McpError | undefined> = []
+          for (let i = 0; i < 20; i++) transport.send(make(notification) as never, (error) => told.push(error))
+          assert.strictEqual(client.open() - before, 20)
+          yield* TestClock.adjust(millis - 1)
+          assert.strictEqual(told.length, 0)
+          transport.send(make(notification) as never, (error) => told.push(error))
+          yield* TestClock.adjust(1)
+          assert.strictEqual(told.length, 20)
+          assert.strictEqual(client.open() - before, 1)
+          for (const error of told) {
+            assert.isTrue(error?._tag === "RequestTimeout" && error.kind === "send" && error.millis === millis)
+            assert.strictEqual(error?.executed, "maybe")
+          }
+          client.last().status(202)
+          yield* TestClock.adjust("5 minutes")
+          assert.strictEqual(told.length, 21)
+          assert.isUndefined(told[20])
+          assert.strictEqual(client.open() - before, 0)
+          assert.deepStrictEqual([recorded.failed.length, recorded.closed.length], [0, 0])
+        }))
+    }
+  }
+
+  it.scoped("H11, A09: a notification whose headers never come is told, not executed", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient()
+      const transport = yield* openScripted(client, record(), { requestHeaders: Effect.never })
+      const told: Array<McpError.McpError | undefined> = []
+      transport.send(notification("x"), (error) => told.push(error))
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(told.map((_) => [_?._tag, _?.executed]), [["RequestTimeout", "no"]])
+      assert.strictEqual(client.exchanges.length, 0)
+    }))
+
+  for (const transportName of ["http", "sse"] as const) {
+    it.scoped(`H25: the messages without an answer that are under way over ${transportName} are bounded`, () =>
+      Effect.gen(function*() {
+        const client = scriptedClient((_) => {
+          if (_.request.method === "GET") _.sse().data("event: endpoint\ndata: /message\n\n")
+          else if (_.request.method === "DELETE") _.status(200)
+        })
+        const transport = yield* openScripted(client, record(), {}, transportName)
+        const before = client.open()
+        const told: Array<McpError.McpError | undefined> = []
+        for (let i = 0; i < 1100; i++) transport.send(notification("x"), (error) => told.push(error))
+        assert.strictEqual(client.open() - before, 1024)
+        assert.strictEqual(told.length, 76)
+        assert.isTrue(told.every((_) => _ !== undefined && limitOf(_) === "sendBuffer" && _.executed === "no"))
+        client.last().status(202)
+        transport.send(notification("x"), (error) => told.push(error))
+        assert.strictEqual(client.open() - before, 1024)
+        transport.send(request(1, "tools/call"))
+        assert.strictEqual(client.open() - before, 1025)
+        transport.release(1)
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(client.open() - before, 0)
+      }))
+  }
+
+  it.scoped("H12: messages without an answer and the DELETE are not bounded as requests are", () =>
+    Effect.gen(function*() {
+      const client = handshaking()
+      const recorded = record()
+      const { scope, value } = yield* inScope(openScripted(client, recorded))
+      yield* handshake(value, recorded)
+      value.send(response("s-1") as never)
+      client.last().status(202)
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(client.exchanges.map((_) => [_.request.method, _.kind]), [
+        ["POST", "request"],
+        ["POST", "stream"],
+        ["POST", "stream"],
+        ["DELETE", "stream"]
+      ])
+    }))
+})
+
+const limitOf = (error: McpError.McpError) => error._tag === "LimitExceeded" ? error.limit : undefined
