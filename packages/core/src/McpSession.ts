@@ -251,7 +251,7 @@ const openIn = (
       showServerStream("none")
       Deferred.unsafeDone(closed, Effect.succeed(error))
     }
-    const deadlines: Deadlines = new Deadlines(yield* Effect.clock, (now) => engine.expire(now))
+    const deadlines: Deadlines = new Deadlines(yield* Effect.clock, runtime, (now) => engine.expire(now))
     const engine: Engine = new Engine(config.name, limits, deadlines, {
       notification: inbox.offer,
       request: serverRequests.start,
@@ -259,7 +259,7 @@ const openIn = (
       closed: ended,
       warning: warnings.add
     })
-    yield* Effect.forkScoped(Effect.interruptible(deadlines.run))
+    yield* Effect.addFinalizer(() => deadlines.stop)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         engine.close(closing(config.name))

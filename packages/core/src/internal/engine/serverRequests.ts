@@ -7,12 +7,10 @@
 import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
+import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
-import * as FiberMap from "effect/FiberMap"
-import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import * as ClientHandlers from "../../ClientHandlers.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import { handlersEndWithin, within } from "../within.js"
@@ -54,57 +52,78 @@ const duplicate: Refusal = {
 type Answer = Effect.Effect<McpProtocol.JsonObject, unknown>
 
 export const make = (options: Options): Effect.Effect<ServerRequests, never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const inner = yield* Effect.acquireRelease(
-      Scope.make(),
-      (inner, exit) => within(Scope.close(inner, exit), handlersEndWithin)
-    )
-    const fibers = yield* Scope.extend(FiberMap.make<McpProtocol.RequestId>(), inner)
-    const run = yield* FiberMap.runtime(fibers)<never>()
-    const runtime = yield* Effect.runtime<never>()
-    let stopped = false
-    const refuse = (id: McpProtocol.RequestId, error: Refusal) => options.answer({ jsonrpc: "2.0", id, error })
-    /** A handler that is still running when its time is up is answered for, and interrupted. */
-    const limit = (fiber: Fiber.RuntimeFiber<void>, timeUp: () => void) => {
-      if (options.deadline === null || fiber.unsafePoll() !== null) return
-      const timer = Runtime.runFork(runtime)(
-        Effect.interruptible(Effect.zipRight(Effect.sleep(options.deadline), Effect.sync(timeUp)))
-      )
-      fiber.addObserver(() => timer.unsafeInterruptAsFork(FiberId.none))
-    }
-    const interrupt = (fiber: Fiber.RuntimeFiber<unknown, unknown>) => fiber.unsafeInterruptAsFork(FiberId.none)
-    return {
-      start: (id, method, params) => {
-        if (stopped) return
-        const handler = handlerOf(options.handlers, options.server, method, params)
-        if ("code" in handler) refuse(id, handler)
-        else if (FiberMap.unsafeHas(fibers, id)) refuse(id, duplicate)
-        else if (runningCount(fibers) >= options.limit) refuse(id, busy)
-        else {
-          const reply = new Reply(options, id, method, params)
-          const fiber = run(id, Effect.interruptible(reply.answering(handler.answer)))
-          limit(fiber, () => {
-            reply.fail("it took too long")
-            interrupt(fiber)
-          })
-        }
-      },
-      cancel: (id) => {
-        const fiber = FiberMap.unsafeGet(fibers, id)
-        if (Option.isSome(fiber)) interrupt(fiber.value)
-      },
-      stop: () => {
-        stopped = true
-        for (const [, fiber] of fibers) interrupt(fiber)
-      }
-    }
+  Effect.acquireRelease(
+    Effect.map(Effect.runtime<never>(), (runtime) => new Running(options, runtime)),
+    (running) => running.end
+  )
+
+/** The handlers that are running, by the id of their request. */
+class Running implements ServerRequests {
+  private readonly fibers = new Map<McpProtocol.RequestId, Fiber.RuntimeFiber<void>>()
+  private readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.RuntimeFiber<A, E>
+  private stopped = false
+
+  constructor(
+    private readonly options: Options,
+    runtime: Runtime.Runtime<never>
+  ) {
+    this.fork = (effect) => Runtime.runFork(runtime)(Effect.interruptible(effect))
+  }
+
+  readonly start = (id: McpProtocol.RequestId, method: string, params: McpProtocol.JsonObject): void => {
+    if (this.stopped) return
+    const { handlers, limit, server } = this.options
+    const handler = handlerOf(handlers, server, method, params)
+    if ("code" in handler) this.refuse(id, handler)
+    else if (this.fibers.has(id)) this.refuse(id, duplicate)
+    else if (this.fibers.size >= limit) this.refuse(id, busy)
+    else this.run(id, new Reply(this.options, id, method, params), handler.answer)
+  }
+
+  readonly cancel = (id: McpProtocol.RequestId): void => {
+    const fiber = this.fibers.get(id)
+    if (fiber !== undefined) interrupt(fiber)
+  }
+
+  readonly stop = (): void => {
+    this.stopped = true
+    for (const fiber of this.fibers.values()) interrupt(fiber)
+  }
+
+  /** The end of the session: whoever does not end in time is left behind. */
+  readonly end: Effect.Effect<void> = Effect.suspend(() => {
+    this.stopped = true
+    if (this.fibers.size === 0) return Effect.void
+    return Effect.asVoid(within(Fiber.interruptAll([...this.fibers.values()]), handlersEndWithin))
   })
 
-const runningCount = (fibers: FiberMap.FiberMap<McpProtocol.RequestId>): number => {
-  let count = 0
-  for (const _ of fibers) count++
-  return count
+  private run(id: McpProtocol.RequestId, reply: Reply, answer: Answer): void {
+    const fiber = this.fork(reply.answering(answer))
+    if (fiber.unsafePoll() !== null) return
+    this.fibers.set(id, fiber)
+    const timer = this.limit(fiber, reply)
+    fiber.addObserver(() => {
+      this.fibers.delete(id)
+      if (timer !== undefined) interrupt(timer)
+    })
+  }
+
+  /** A handler that is still running when its time is up is answered for, and interrupted. */
+  private limit(fiber: Fiber.RuntimeFiber<void>, reply: Reply): Fiber.RuntimeFiber<void> | undefined {
+    if (this.options.deadline === null) return undefined
+    const timeUp = Effect.sync(() => {
+      reply.fail("it took too long")
+      interrupt(fiber)
+    })
+    return this.fork(Effect.zipRight(Effect.sleep(this.options.deadline), timeUp))
+  }
+
+  private refuse(id: McpProtocol.RequestId, error: Refusal): void {
+    this.options.answer({ jsonrpc: "2.0", id, error })
+  }
 }
+
+const interrupt = (fiber: Fiber.RuntimeFiber<void>): void => fiber.unsafeInterruptAsFork(FiberId.none)
 
 /** The one answer to one request. */
 class Reply {
