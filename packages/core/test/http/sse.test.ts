@@ -90,25 +90,11 @@ describe("event stream", () => {
   })
 
   it("has linear cost: a large event in small chunks, many lines in one chunk", () => {
-    const time = (chunks: ReadonlyArray<Uint8Array>) => {
-      const start = performance.now()
-      parse(chunks, 1 << 26)
-      return performance.now() - start
-    }
-    const large = (size: number) => [
-      bytes("data: "),
-      ...Array.from({ length: size / 1024 }, () => bytes("x".repeat(1024))),
-      bytes("\n\n")
-    ]
-    const lines = (count: number) => [bytes("data: x\n\n".repeat(count)), bytes("\r")]
-    time(large(1 << 20))
-    time(lines(10_000))
-    const [small, big] = [time(large(1 << 20)), time(large(1 << 24))]
-    assert.isBelow(big, 16 * 8 * Math.max(small, 2))
-    const [few, many] = [time(lines(10_000)), time(lines(160_000))]
-    assert.isBelow(many, 16 * 8 * Math.max(few, 2))
+    // What copies the whole for each chunk or line would not end within the time a test has.
+    const large = [bytes("data: "), ...Array.from({ length: 32 * 1024 }, () => bytes("x".repeat(1024))), bytes("\n\n")]
+    assert.isTrue(parse(large, 1 << 26).ok)
+    assert.isTrue(parse([bytes("data: x\n\n".repeat(1_000_000)), bytes("\r")], 1 << 26).ok)
   })
-
   it("sends back only ids that a header can carry", () => {
     assert.strictEqual(lastEventIdHeader(""), undefined)
     assert.strictEqual(lastEventIdHeader("a\u0001"), undefined)
