@@ -48,6 +48,7 @@ export class StdinWriter {
   private waiting = new Batch()
   private writing = new Batch()
   private scheduled = false
+  private lastJoined = 0
   /** A write is under way, or none may follow. */
   private busy = false
   private held = false
@@ -79,10 +80,11 @@ export class StdinWriter {
     waiting.messages.push(message)
     waiting.sent.push(sent)
     if (sent !== undefined) waiting.awaited = true
-    if (!this.scheduled && !this.busy) {
-      this.scheduled = true
-      process.nextTick(this.flush)
-    }
+    if (this.scheduled || this.busy) return
+    // One message at a time has nothing to be joined with: it goes out at once.
+    if (this.lastJoined <= 1) return this.write()
+    this.scheduled = true
+    process.nextTick(this.flush)
   }
 
   /** The input is broken, or nobody is there to read it; why, is not known yet. Everybody waits for `stop`. */
@@ -131,6 +133,7 @@ export class StdinWriter {
     this.waiting = this.writing
     this.writing = batch
     this.busy = true
+    this.lastJoined = batch.messages.length
     this.stream.write(batch.text, "utf8", this.written)
     // The first attempt is made at once. When that fails, not one byte has left us.
     if (this.stream.errored === null) return
