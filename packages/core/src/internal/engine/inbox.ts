@@ -16,6 +16,7 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type * as ClientHandlers from "../../ClientHandlers.js"
+import * as McpConfig from "../../McpConfig.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import { handlersEndWithin, within } from "../within.js"
@@ -144,16 +145,7 @@ const handle = (options: Options, notification: McpProtocol.Notification): Effec
     : Effect.zipRight(log, guarded(Effect.suspend(() => onNotification(notification, context))))
 }
 
-const levels: ReadonlySet<unknown> = new Set<McpProtocol.LogLevel>([
-  "debug",
-  "info",
-  "notice",
-  "warning",
-  "error",
-  "critical",
-  "alert",
-  "emergency"
-])
+const levels: ReadonlySet<unknown> = new Set(McpConfig.LogLevel.literals)
 
 /** A level that does not exist is taken for `info` rather than losing the message. */
 const logMessage = (params: McpProtocol.JsonObject): McpProtocol.LogMessage => ({
