@@ -27,7 +27,12 @@ describe("McpConfig.ServerConfigInput", () => {
       shutdown: { afterEof: "1 second" },
       timeouts: { handshake: null, request: "5 seconds", close: 500 },
       limits: { pages: 5 },
-      logLevel: "debug"
+      logLevel: "debug",
+      enabled: true,
+      concurrency: "serial",
+      lifetime: { idle: "5 minutes" },
+      trusted: false,
+      keepAlive: { every: "30 seconds", timeout: 500 }
     })
     expect(McpConfig.decode).type.toBeCallableWith({ name: "a", transport: "stdio", command: "npx", inheritEnv: ["A"] })
     for (const transport of ["http", "sse", "auto"] as const) {
@@ -39,7 +44,11 @@ describe("McpConfig.ServerConfigInput", () => {
         requestHeaders: effect,
         tls: { ca: "pem", verify: false, key: token },
         proxy: token,
-        maxConnections: 4
+        maxConnections: 4,
+        concurrency: 8,
+        lifetime: "lazy",
+        keepAlive: { every: "30 seconds" },
+        recovery: "isolated"
       })
     }
     expect(McpConfig.decode).type.toBeCallableWith({ name: "a", transport: "http", url: "http://x", proxy: "http://y" })
@@ -77,6 +86,10 @@ describe("McpConfig.ServerConfigInput", () => {
       command: "npx",
       timeouts: { close: "x" }
     })
+    expect(decode).type.not.toBeCallableWith({ name: "a", transport: "stdio", command: "npx", recovery: "isolated" })
+    expect(decode).type.not.toBeCallableWith({ name: "a", transport: "stdio", command: "npx", concurrency: "parallel" })
+    expect(decode).type.not.toBeCallableWith({ name: "a", transport: "stdio", command: "npx", lifetime: "5 minutes" })
+    expect(decode).type.not.toBeCallableWith({ name: "a", transport: "stdio", command: "npx", keepAlive: true })
     expect(decode).type.not.toBeCallableWith({ name: "a", transport: "http", url: new URL("http://x") })
     expect(decode).type.not.toBeCallableWith({ name: "a", transport: "http", url: "http://x", requestHeaders: {} })
   })
@@ -113,6 +126,11 @@ describe("decoded configurations", () => {
     expect<NonNullable<McpConfig.StdioConfig["env"]>[string]>().type.toBe<Redacted.Redacted<string>>()
     expect<McpConfig.Timeouts["close"]>().type.toBe<Duration.Duration>()
     expect<McpConfig.Timeouts["request"]>().type.toBe<Duration.Duration | null>()
+    expect<McpConfig.ServerConfig["concurrency"]>().type.toBe<"serial" | "unbounded" | number | undefined>()
+    expect<McpConfig.Lifetime>().type.toBe<"eager" | "lazy" | { readonly idle: Duration.Duration }>()
+    expect<NonNullable<McpConfig.ServerConfig["keepAlive"]>["every"]>().type.toBe<Duration.Duration>()
+    expect<McpConfig.HttpConfig["recovery"]>().type.toBe<"shared" | "isolated" | undefined>()
+    expect(McpConfig.concurrencyOf).type.toBe<(config: McpConfig.ServerConfig) => number>()
     expect<McpConfig.ServerConfig["transport"]>().type.toBe<"stdio" | "http" | "sse" | "auto" | "inMemory">()
   })
 })

@@ -22,9 +22,13 @@ describe("McpSession.open", () => {
       capabilities: undefined,
       handlers: undefined,
       logLevel: undefined,
-      generation: undefined
+      generation: undefined,
+      concurrency: undefined,
+      listen: undefined
     })
     expect(McpSession.open).type.toBeCallableWith(channel, { logLevel: "info", generation: 1 })
+    expect(McpSession.open).type.toBeCallableWith(channel, { concurrency: 1, listen: false })
+    expect(McpSession.open).type.not.toBeCallableWith(channel, { concurrency: "serial" })
     expect(McpSession.open).type.not.toBeCallableWith(channel, { logLevel: "loud" })
     expect(McpSession.open).type.not.toBeCallableWith(channel, { timeout: 1 })
     expect(McpSession.open).type.not.toBeCallableWith()
@@ -52,6 +56,9 @@ describe("the port", () => {
     expect(session.notify("x/y", { a: 1 })).type.toBe<Effect.Effect<void, McpError.McpError>>()
     expect(session.incoming).type.toBe<Stream.Stream<McpProtocol.Notification>>()
     expect(session.closed).type.toBe<Deferred.Deferred<McpError.McpError>>()
+    expect(session.quiet).type.toBe<Effect.Effect<void>>()
+    expect(session.stats).type.toBe<Effect.Effect<McpSession.SessionStats>>()
+    expect<McpSession.SessionStats["quietSince"]>().type.toBe<number | undefined>()
     expect(session.info.sessionId).type.toBe<string | undefined>()
   })
 
@@ -148,7 +155,7 @@ describe("McpError", () => {
     const caught = McpSession.ping(session).pipe(
       Effect.catchTags({
         RequestTimeout: (error) => {
-          expect(error.kind).type.toBe<"idle" | "total" | "handshake" | "send">()
+          expect(error.kind).type.toBe<"idle" | "total" | "handshake" | "send" | "wait">()
           expect(error.executed).type.toBe<McpError.Executed>()
           return Effect.void
         },

@@ -182,6 +182,49 @@ export const Secret: Schema.Schema<Redacted.Redacted<string>, string | Redacted.
   )
 )
 
+/**
+ * How many requests may be under way at once. `"serial"`: one after the other.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Concurrency: Schema.Schema<Concurrency> = Schema.Union(
+  Schema.Literal("serial", "unbounded"),
+  positiveInt
+)
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type Concurrency = "serial" | "unbounded" | number
+
+/**
+ * When there is a session: from the start, from the first use on, or only while there is use and this long after it.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Lifetime = Schema.Union(
+  Schema.Literal("eager", "lazy"),
+  Schema.Struct({ idle: PositiveDuration })
+)
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type Lifetime = typeof Lifetime.Type
+
+/**
+ * Asks a server that has been silent for `every` whether it is still there; without an answer within `timeout` (5 seconds)
+ * the connection is not ready, and after a second silence it is made anew.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const KeepAlive = Schema.Struct({ every: PositiveDuration, timeout: optionalDuration })
+
 const common = {
   name: Schema.String.pipe(
     Schema.minLength(1, { message: () => "must not be empty" }),
@@ -193,7 +236,14 @@ const common = {
   ),
   timeouts: Schema.optional(TimeoutsInput),
   limits: Schema.optional(LimitsInput),
-  logLevel: Schema.optional(LogLevel)
+  logLevel: Schema.optional(LogLevel),
+  /** A disabled server keeps its name; nothing connects to it. */
+  enabled: Schema.optional(Schema.Boolean),
+  concurrency: Schema.optional(Concurrency),
+  lifetime: Schema.optional(Lifetime),
+  /** Whether to believe the server's annotations, for example that a tool only reads and may be called again. */
+  trusted: Schema.optional(Schema.Boolean),
+  keepAlive: Schema.optional(KeepAlive)
 }
 
 const noNul = Schema.String.pipe(
@@ -372,7 +422,9 @@ const http = {
   /** `http://host:port` of a proxy. Credentials in it are used and never shown. */
   proxy: Schema.optional(secretHttpUrl),
   /** How many sockets the channel may hold for requests. Streams have their own. */
-  maxConnections: Schema.optional(positiveInt)
+  maxConnections: Schema.optional(positiveInt),
+  /** Where a tool call is sent again: in the shared session, or first in a fresh one of its own. */
+  recovery: Schema.optional(Schema.Literal("shared", "isolated"))
 }
 
 /**
@@ -571,6 +623,25 @@ export const limitsOf = (config: ServerConfig): Limits => ({ ...defaultLimits, .
  * @category accessors
  */
 export const timeoutsOf = (config: ServerConfig): Timeouts => ({ ...defaultTimeouts, ...defined(config.timeouts) })
+
+/**
+ * How many requests may be under way at once: as configured, else 16 over HTTP and 64 elsewhere.
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const concurrencyOf = (config: ServerConfig): number => {
+  switch (config.concurrency) {
+    case undefined:
+      return config.transport === "stdio" || config.transport === "inMemory" ? 64 : 16
+    case "serial":
+      return 1
+    case "unbounded":
+      return Number.POSITIVE_INFINITY
+    default:
+      return config.concurrency
+  }
+}
 
 /**
  * How a process is ended: its own graces, where it has them, over the defaults.

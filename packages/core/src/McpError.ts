@@ -217,7 +217,8 @@ export class ConnectionClosed extends Schema.TaggedError<ConnectionClosed>("@mcp
 }
 
 /**
- * A deadline passed. `idle` is renewed by progress, `total` is not, `handshake` covers the whole of `open`.
+ * A deadline passed. `idle` is renewed by progress, `total` is not, `handshake` covers the whole of `open`; `wait` means
+ * that the time was over before it could be sent: there was no connection yet, or no turn.
  *
  * @since 0.1.0
  * @category errors
@@ -226,15 +227,16 @@ export class RequestTimeout extends Schema.TaggedError<RequestTimeout>("@mcp-run
   "RequestTimeout",
   {
     ...common,
-    kind: Schema.Literal("idle", "total", "handshake", "send"),
+    kind: Schema.Literal("idle", "total", "handshake", "send", "wait"),
     millis: Schema.Number,
+    detail: optional(Schema.String),
     stderrTail: optional(Schema.String)
   }
 ) {
   override get message() {
-    return `${where(this)}: no answer within ${this.millis} ms (${this.kind} time-out)${
-      describeStderr(this.stderrTail)
-    }`
+    return `${where(this)}: ${this.kind === "wait" ? "could not be sent" : "no answer"} within ${this.millis} ms${
+      this.kind === "wait" ? "" : ` (${this.kind} time-out)`
+    }${this.detail === undefined ? "" : `: ${this.detail}`}${describeStderr(this.stderrTail)}`
   }
 }
 
@@ -466,6 +468,78 @@ export class TaskFailed extends Schema.TaggedError<TaskFailed>("@mcp-runtime/cor
 }
 
 /**
+ * The arguments of a tool call are not what the tool asks for. Nothing was sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ArgumentsInvalid extends Schema.TaggedError<ArgumentsInvalid>("@mcp-runtime/core/ArgumentsInvalid")(
+  "ArgumentsInvalid",
+  {
+    ...common,
+    tool: Schema.String,
+    problems: Schema.Array(Schema.Struct({ field: Schema.String, problem: Schema.String }))
+  }
+) {
+  override get message() {
+    return `${where(this)}: the arguments of "${this.tool}" are invalid: ${
+      this.problems.map((_) => `${_.field}: ${_.problem}`).join("; ")
+    }`
+  }
+}
+
+/**
+ * There is no connection, and none is tried now: it is disabled, it was closed for good, or its server keeps crashing.
+ * Nothing was sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ConnectionUnavailable
+  extends Schema.TaggedError<ConnectionUnavailable>("@mcp-runtime/core/ConnectionUnavailable")(
+    "ConnectionUnavailable",
+    {
+      ...common,
+      reason: Schema.Literal("Disabled", "Released", "CrashLoop"),
+      detail: Schema.String,
+      retryAfterMillis: optional(Schema.Number)
+    }
+  )
+{
+  override get message() {
+    return `${where(this)}: there is no connection: ${this.detail}${
+      this.retryAfterMillis === undefined ? "" : ` (the next try is possible in ${this.retryAfterMillis} ms)`
+    }`
+  }
+}
+
+const unknownOutcomes = Schema.Union(
+  ConnectionClosed,
+  RequestTimeout,
+  HttpError,
+  ResponseLost,
+  ProtocolViolation
+)
+
+/**
+ * The request was sent, and whether it was executed can't be known. It was not sent again, because it could have run
+ * twice. `error` is what happened.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class OutcomeUnknown extends Schema.TaggedError<OutcomeUnknown>("@mcp-runtime/core/OutcomeUnknown")(
+  "OutcomeUnknown",
+  { ...common, error: unknownOutcomes }
+) {
+  override get message() {
+    return `${
+      where(this)
+    }: the outcome is unknown: it may have been executed, so it was not sent again. ${this.error.message}`
+  }
+}
+
+/**
  * Everything that can go wrong.
  *
  * @since 0.1.0
@@ -491,6 +565,9 @@ export type McpError =
   | CapabilityMissing
   | LimitExceeded
   | TaskFailed
+  | ArgumentsInvalid
+  | ConnectionUnavailable
+  | OutcomeUnknown
 
 /**
  * The schema of the family, to carry an error across a process boundary.
@@ -517,7 +594,10 @@ export const McpError = Schema.Union(
   ElicitationRequired,
   CapabilityMissing,
   LimitExceeded,
-  TaskFailed
+  TaskFailed,
+  ArgumentsInvalid,
+  ConnectionUnavailable,
+  OutcomeUnknown
 )
 
 /**
@@ -535,6 +615,38 @@ export const isMcpError: (u: unknown) => u is McpError = Schema.is(McpError)
  * @category guards
  */
 export const isReplayable = (error: McpError): boolean => error.executed === "no"
+
+/**
+ * Whether the same request may well succeed a little later. It says nothing about whether sending it again is safe: that
+ * is `executed`.
+ *
+ * @since 0.1.0
+ * @category guards
+ */
+export const isTransient = (error: McpError): boolean => {
+  switch (error._tag) {
+    case "SessionExpired":
+    case "ResponseLost":
+      return true
+    case "ConnectFailed":
+      return error.reason !== "Tls" && error.reason !== "BadUrl"
+    case "ConnectionClosed":
+      return error.reason !== "Closing" && error.reason !== "Overflow"
+    case "RequestTimeout":
+      return error.kind !== "total" && error.kind !== "wait"
+    case "HttpError":
+      return isTransientStatus(error.status)
+    case "HandshakeFailed":
+      return error.code === undefined
+    case "SpawnFailed":
+      return error.reason === "Other"
+    default:
+      return false
+  }
+}
+
+const isTransientStatus = (status: number): boolean =>
+  status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505)
 
 /** Each start of a run of letters is tried once, so that a long text without URLs costs its length and no more. */
 const urlish = /(?<![a-z0-9+.-])([0-9+.-]*)([a-z][a-z0-9+.-]*:\/\/[^\s"'<>]+)/gi

@@ -36,6 +36,7 @@ import { type Decoder, Engine } from "./internal/engine/engine.js"
 import * as Handshake from "./internal/engine/handshake.js"
 import * as Inbox from "./internal/engine/inbox.js"
 import * as Progress from "./internal/engine/progress.js"
+import { Quiet } from "./internal/engine/quiet.js"
 import * as ServerRequests from "./internal/engine/serverRequests.js"
 import { Warnings } from "./internal/engine/warnings.js"
 import { forkBounded, within } from "./internal/within.js"
@@ -79,6 +80,13 @@ export interface SessionOptions {
   readonly logLevel?: McpProtocol.LogLevel | undefined
   /** The number of this session among those of one connection. */
   readonly generation?: number | undefined
+  /**
+   * How many requests may be under way at once; further ones wait their turn, and their deadlines run meanwhile. Default:
+   * as many as `limits.inFlight` allows.
+   */
+  readonly concurrency?: number | undefined
+  /** Whether to open what the server needs to speak unasked (over HTTP its standalone stream). Default: `true`. */
+  readonly listen?: boolean | undefined
 }
 
 /**
@@ -91,6 +99,8 @@ export interface SessionStats {
   readonly sent: number
   readonly received: number
   readonly inFlight: number
+  /** Since when no request is under way, in milliseconds; nothing while one is. */
+  readonly quietSince: number | undefined
   readonly warnings: { readonly [kind in McpTransport.WarningKind]?: number }
 }
 
@@ -142,6 +152,8 @@ export interface McpSession {
   /** The state of the stream over which the server speaks unasked, and its changes. */
   readonly serverStream: Subscribable.Subscribable<McpTransport.ServerStreamState>
   readonly stats: Effect.Effect<SessionStats>
+  /** Completes when no request is under way. */
+  readonly quiet: Effect.Effect<void>
 }
 
 const defaultClientInfo: McpProtocol.Implementation = { name: "mcp-runtime", version: "0.1.0" }
@@ -252,11 +264,14 @@ const openIn = (
       Deferred.unsafeDone(closed, Effect.succeed(error))
     }
     const deadlines: Deadlines = new Deadlines(yield* Effect.clock, runtime, (now) => engine.expire(now))
-    const engine: Engine = new Engine(config.name, limits, deadlines, {
+    const quiet = new Quiet(deadlines)
+    const concurrency = options.concurrency ?? Number.POSITIVE_INFINITY
+    const engine: Engine = new Engine(config.name, limits, concurrency, deadlines, {
       notification: inbox.offer,
       request: serverRequests.start,
       cancelled: serverRequests.cancel,
       closed: ended,
+      quiet: quiet.begin,
       warning: warnings.add
     })
     yield* Effect.addFinalizer(() => deadlines.stop)
@@ -279,7 +294,8 @@ const openIn = (
     const server = yield* Handshake.handshake(engine, transport, {
       server: config.name,
       clientInfo: options.clientInfo ?? defaultClientInfo,
-      capabilities: { ...options.capabilities, ...ClientHandlers.capabilities(handlers) }
+      capabilities: { ...options.capabilities, ...ClientHandlers.capabilities(handlers) },
+      listen: options.listen ?? true
     })
 
     const session = make({
@@ -289,6 +305,7 @@ const openIn = (
       limits,
       calls: new Calls(config.name, timeouts),
       engine,
+      quiet,
       warnings,
       inbox,
       closed,
@@ -351,6 +368,7 @@ interface Parts {
   readonly limits: McpConfig.Limits
   readonly calls: Calls
   readonly engine: Engine
+  readonly quiet: Quiet
   readonly warnings: Warnings
   readonly inbox: Inbox.Inbox
   readonly closed: Deferred.Deferred<McpError.McpError>
@@ -358,7 +376,7 @@ interface Parts {
 }
 
 const make = (parts: Parts): McpSession => {
-  const { calls, engine, inbox, warnings } = parts
+  const { calls, engine, inbox, quiet, warnings } = parts
   const requestWith: McpSession["requestWith"] = (method, params, decode, options) => {
     const progress = method === "tools/call"
     if (options === undefined) return engine.request(method, params, decode, calls.default(progress))
@@ -402,8 +420,10 @@ const make = (parts: Parts): McpSession => {
       sent: engine.sent,
       received: engine.received,
       inFlight: engine.inFlight,
+      quietSince: engine.inFlight === 0 ? quiet.since : undefined,
       warnings: warnings.snapshot
-    }))
+    })),
+    quiet: Effect.suspend(() => engine.inFlight === 0 ? Effect.void : quiet.await)
   }
 }
 

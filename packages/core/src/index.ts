@@ -26,3 +26,11 @@ export * as HttpExchange from "./HttpExchange.js"
  * @since 0.1.0
  */
 export * as McpSession from "./McpSession.js"
+/**
+ * @since 0.1.0
+ */
+export * as RetryPolicy from "./RetryPolicy.js"
+/**
+ * @since 0.1.0
+ */
+export * as McpConnection from "./McpConnection.js"

@@ -30,6 +30,11 @@ describe("McpConfig.decode", () => {
         cwd: "/tmp",
         shutdown: { afterEof: "1 second", afterTerm: 500, afterKill: [1, 5] },
         logLevel: "warning",
+        enabled: false,
+        concurrency: "serial",
+        lifetime: { idle: "5 minutes" },
+        trusted: true,
+        keepAlive: { every: "30 seconds", timeout: 1500 },
         limits: { pages: 3 },
         timeouts: { handshake: "5 seconds", request: null, close: 250n }
       },
@@ -41,7 +46,11 @@ describe("McpConfig.decode", () => {
         requestHeaders: Effect.succeed({ "X-Trace": "1" }),
         tls: { ca: ["pem"], cert: "pem", key: "pem", passphrase: "p", verify: false },
         proxy: "http://proxy:3128",
-        maxConnections: 4
+        maxConnections: 4,
+        concurrency: 8,
+        lifetime: "lazy",
+        keepAlive: { every: [20, 0] },
+        recovery: "isolated"
       },
       { name: "old", transport: "sse", url: "http://[::1]:8080/sse" },
       { name: "any", transport: "auto", url: "HTTP://EXAMPLE.COM" },
@@ -319,6 +328,106 @@ describe("McpConfig fields", () => {
   })
 })
 
+describe("McpConfig of a connection", () => {
+  const wires: ReadonlyArray<readonly [string, (extra?: object) => object]> = [
+    ["stdio", stdio],
+    ["inMemory", (extra) => ({ name: "in", transport: "inMemory", server: () => undefined, ...extra })],
+    ...["http", "sse", "auto"].map((transport) =>
+      [transport, (extra?: object) => http({ transport, ...extra })] as const
+    )
+  ]
+
+  it.each(wires)("%s: takes how it is connected, and leaves out what was not said", (_, make) => {
+    const plain = decode(make())
+    for (const field of ["enabled", "concurrency", "lifetime", "trusted", "keepAlive", "recovery"]) {
+      assert.notProperty(plain, field)
+    }
+    const own = decode(make({
+      enabled: false,
+      trusted: true,
+      concurrency: 3,
+      lifetime: { idle: "5 minutes" },
+      keepAlive: { every: "30 seconds", timeout: 1500 }
+    }))
+    assert.deepStrictEqual([own.enabled, own.trusted, own.concurrency], [false, true, 3])
+    assert.deepStrictEqual(own.lifetime, { idle: Duration.minutes(5) })
+    assert.deepStrictEqual(own.keepAlive, { every: Duration.seconds(30), timeout: Duration.millis(1500) })
+    assert.deepStrictEqual(decode(make({ keepAlive: { every: 1 } })).keepAlive, { every: Duration.millis(1) })
+    for (const lifetime of ["eager", "lazy"] as const) assert.strictEqual(decode(make({ lifetime })).lifetime, lifetime)
+    assert.deepStrictEqual(decode(own), own)
+  })
+
+  it.each(wires)("%s: one message per field says what to write", (_, make) => {
+    const flag = "must be true or false"
+    const each: ReadonlyArray<readonly [object, Record<string, string>]> = [
+      [{ enabled: "yes", trusted: 1 }, { enabled: flag, trusted: flag }],
+      [{ enabled: null, trusted: null }, { enabled: flag, trusted: flag }],
+      ...["parallel", "4", "", null, true, {}].map((concurrency) =>
+        [{ concurrency }, { concurrency: `must be "serial" or "unbounded" or a number` }] as const
+      ),
+      ...[1.5, Number.NaN, Number.POSITIVE_INFINITY].map((concurrency) =>
+        [{ concurrency }, { concurrency: `must be "serial" or "unbounded" or a whole number` }] as const
+      ),
+      ...[0, -0, -4].map((concurrency) =>
+        [{ concurrency }, { concurrency: `must be "serial" or "unbounded" or greater than zero` }] as const
+      ),
+      ...["forever", "5 minutes", 5, null, true].map((lifetime) =>
+        [{ lifetime }, { lifetime: `must be "eager" or "lazy" or an object` }] as const
+      ),
+      [{ lifetime: {} }, { "lifetime.idle": "is missing" }],
+      [{ lifetime: { idle: null } }, { "lifetime.idle": `must be a duration such as "5 seconds"` }],
+      [{ lifetime: { idle: Duration.infinity } }, { "lifetime.idle": "must be positive and finite" }],
+      [{ lifetime: { idle: 0, min: 1 } }, {
+        "lifetime.idle": "must be positive and finite",
+        "lifetime.min": "is not a known field"
+      }],
+      ...["30 seconds", true, null, 5].map((keepAlive) => [{ keepAlive }, { keepAlive: "must be an object" }] as const),
+      [{ keepAlive: {} }, { "keepAlive.every": "is missing" }],
+      [{ keepAlive: { every: 0, timeout: "soon", after: 1 } }, {
+        "keepAlive.every": "must be positive and finite",
+        "keepAlive.timeout": `must be a duration such as "5 seconds"`,
+        "keepAlive.after": "is not a known field"
+      }],
+      [{ keepAlive: { every: "1 second", timeout: 0 } }, { "keepAlive.timeout": "must be positive and finite" }]
+    ]
+    for (const [extra, expected] of each) assert.deepStrictEqual(problems(make(extra)), expected)
+  })
+
+  it("recovery is for HTTP only", () => {
+    for (const [transport, make] of wires) {
+      for (const recovery of ["shared", "isolated"] as const) {
+        if (transport === "stdio" || transport === "inMemory") {
+          assert.deepStrictEqual(problems(make({ recovery })), { recovery: "is not a known field" })
+        } else {
+          const config = decode(make({ recovery }))
+          assert(config.transport !== "stdio" && config.transport !== "inMemory")
+          assert.strictEqual(config.recovery, recovery)
+        }
+      }
+    }
+    for (const recovery of ["none", "", null, true]) {
+      assert.deepStrictEqual(problems(http({ recovery })), { recovery: `must be "shared" or "isolated"` })
+    }
+  })
+
+  it("concurrencyOf: as configured, else 16 over HTTP and 64 elsewhere", () => {
+    const of = (make: (extra?: object) => object, extra?: object) => McpConfig.concurrencyOf(decode(make(extra)))
+    assert.deepStrictEqual(Object.fromEntries(wires.map(([transport, make]) => [transport, of(make)])), {
+      stdio: 64,
+      inMemory: 64,
+      http: 16,
+      sse: 16,
+      auto: 16
+    })
+    for (const [, make] of wires) {
+      assert.strictEqual(of(make, { concurrency: undefined }), of(make))
+      assert.strictEqual(of(make, { concurrency: "serial" }), 1)
+      assert.strictEqual(of(make, { concurrency: "unbounded" }), Number.POSITIVE_INFINITY)
+      for (const concurrency of [1, 7, 1000]) assert.strictEqual(of(make, { concurrency }), concurrency)
+    }
+  })
+})
+
 describe("McpConfig accessors", () => {
   it("limits and timeouts of a server win over the defaults, field by field", () => {
     const plain = decode(stdio())
@@ -382,6 +491,8 @@ describe("secrets", () => {
       stdio({ command: `${canary}\0`, args: [`${canary}\0`], env: { A: `${canary}\0` }, logLevel: canary }),
       stdio({ env: { A: [canary], B: { c: canary } }, timeouts: { close: canary, request: [canary] } }),
       stdio({ limits: { pages: canary }, timeouts: canary, unknown: canary }),
+      stdio({ enabled: canary, concurrency: canary, lifetime: canary, trusted: canary, keepAlive: canary }),
+      http({ lifetime: { idle: canary }, keepAlive: { every: canary, timeout: [canary] }, recovery: canary }),
       http({ url: `ftp://u:${canary}@host/?q=${canary}`, proxy: `ftp://u:${canary}@host` }),
       http({ url: [`http://u:${canary}@host`], proxy: Redacted.make(`${canary}`), headers: canary }),
       http({ headers: { A: `${canary}\r\n`, B: [canary], Host: canary, a: canary }, requestHeaders: canary }),
@@ -415,6 +526,12 @@ describe("total", () => {
     shutdown: field,
     timeouts: FastCheck.oneof(FastCheck.dictionary(FastCheck.constantFrom("close", "request"), field), field),
     limits: field,
+    enabled: field,
+    concurrency: FastCheck.oneof(FastCheck.constantFrom("serial", "unbounded"), FastCheck.integer(), field),
+    lifetime: FastCheck.oneof(FastCheck.record({ idle: scalar }), field),
+    trusted: field,
+    keepAlive: FastCheck.oneof(FastCheck.record({ every: scalar, timeout: scalar }), field),
+    recovery: field,
     url: FastCheck.oneof(FastCheck.webUrl(), field),
     headers: FastCheck.oneof(FastCheck.dictionary(FastCheck.string(), FastCheck.string()), field),
     proxy: FastCheck.oneof(FastCheck.webUrl(), field),

@@ -6,6 +6,15 @@ const about = { server: "files", operation: "tools/call", executed: "maybe" } as
 const exit = { code: 3, signal: null }
 const stderrTail = "boom\n"
 
+/** What may have happened to a request whose outcome is unknown. */
+const unknownOutcomes = [
+  new McpError.ConnectionClosed({ ...about, reason: "Exited", detail: "the process ended", exit, stderrTail }),
+  new McpError.RequestTimeout({ ...about, kind: "idle", millis: 1500 }),
+  new McpError.HttpError({ ...about, status: 502, body: "bad gateway", retryAfterMillis: 7 }),
+  new McpError.ResponseLost({ ...about, reason: "Ended", detail: "the stream ended" }),
+  new McpError.ProtocolViolation({ ...about, detail: "not JSON" })
+]
+
 /** One of each class with every field set, and with the optional ones left out, beside what its message must say. */
 const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]> = [
   [
@@ -65,6 +74,15 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
     ["1500 ms", "idle", "stderr:\nboom"]
   ],
   [new McpError.RequestTimeout({ ...about, kind: "total", millis: 0.5, stderrTail: undefined }), ["0.5 ms", "total"]],
+  [
+    new McpError.RequestTimeout({ ...about, kind: "send", millis: 5, detail: "the pipe is full" }),
+    ["no answer within 5 ms (send time-out): the pipe is full"]
+  ],
+  [
+    new McpError.RequestTimeout({ ...about, kind: "wait", millis: 1500, detail: "no turn", stderrTail }),
+    ["could not be sent within 1500 ms: no turn; the end of its stderr:\nboom"]
+  ],
+  [new McpError.RequestTimeout({ ...about, kind: "wait", millis: 1500 }), ["could not be sent within 1500 ms"]],
   [new McpError.SessionExpired({ ...about, status: 404 }), ["HTTP 404"]],
   [new McpError.Unauthorized({ ...about, challenge: "Bearer realm=x" }), ["HTTP 401", "Bearer realm=x"]],
   [new McpError.Unauthorized(about), ["HTTP 401"]],
@@ -112,7 +130,33 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
   [new McpError.LimitExceeded({ ...about, limit: "pages", max: 10 }), [`"pages"`, "10"]],
   [new McpError.TaskFailed({ ...about, taskId: "t1", status: "failed", detail: "why" }), ["t1", "failed: why"]],
   [new McpError.TaskFailed({ ...about, taskId: "t1", status: "cancelled", detail: "" }), ["t1 was cancelled"]],
-  [new McpError.TaskFailed({ ...about, taskId: "t1", status: "expired", detail: "" }), ["t1 has expired"]]
+  [new McpError.TaskFailed({ ...about, taskId: "t1", status: "expired", detail: "" }), ["t1 has expired"]],
+  [
+    new McpError.ArgumentsInvalid({
+      ...about,
+      tool: "read",
+      problems: [{ field: "path", problem: "is missing" }, { field: "lines", problem: "must be a number" }]
+    }),
+    [`the arguments of "read" are invalid: path: is missing; lines: must be a number`]
+  ],
+  [
+    new McpError.ConnectionUnavailable({ ...about, reason: "CrashLoop", detail: "it crashed", retryAfterMillis: 30 }),
+    ["there is no connection: it crashed (the next try is possible in 30 ms)"]
+  ],
+  [
+    new McpError.ConnectionUnavailable({ ...about, reason: "Disabled", detail: "it is disabled" }),
+    ["there is no connection: it is disabled"]
+  ],
+  [
+    new McpError.ConnectionUnavailable({ ...about, reason: "Released", detail: "it was closed" }),
+    ["there is no connection: it was closed"]
+  ],
+  ...unknownOutcomes.map((error) =>
+    [
+      new McpError.OutcomeUnknown({ ...about, error }),
+      ["the outcome is unknown: it may have been executed, so it was not sent again. " + error.message]
+    ] as const
+  )
 ]
 
 const decode = Schema.decodeUnknownSync(McpError.McpError)
@@ -159,10 +203,171 @@ describe("McpError", () => {
     }
   })
 
+  it("an unknown outcome keeps the error that caused it, also through JSON, and takes no other kind of error", () => {
+    for (const error of unknownOutcomes) {
+      const back = decode(JSON.parse(JSON.stringify(encode(new McpError.OutcomeUnknown({ ...about, error })))))
+      assert(back._tag === "OutcomeUnknown")
+      assert.strictEqual(back.error.constructor, error.constructor)
+      assert.deepStrictEqual(encode(back.error), encode(error))
+    }
+    const refused = new McpError.Forbidden({ ...about, body: "" })
+    assert.throws(() => decode({ _tag: "OutcomeUnknown", ...about, error: encode(refused) }))
+    assert.throws(() => decode({ _tag: "ConnectionUnavailable", ...about, reason: "Bored", detail: "" }))
+  })
+
   it("unwritable was not sent", () => {
     const error = McpError.unwritable("files", "tools/call")
     assert.isTrue(McpError.isReplayable(error))
     assert.include(error.message, "cyclic")
+  })
+})
+
+/** The fields of each class that are no part of what is asked here. */
+const fields = {
+  url: "http://h/",
+  detail: "",
+  body: "",
+  command: "npx",
+  status: 500,
+  millis: 1,
+  code: -32000,
+  problems: [],
+  tool: "t"
+}
+
+const every = { ...about, ...fields }
+
+/** Each class, with each of the values that decide, and whether the same may succeed a little later. */
+const transience: ReadonlyArray<readonly [McpError.McpError["_tag"], string, boolean, McpError.McpError]> = [
+  ["ConfigInvalid", "", false, new McpError.ConfigInvalid(every)],
+  ...([
+    ["NotFound", false],
+    ["NotExecutable", false],
+    ["BadDirectory", false],
+    ["InvalidArgument", false],
+    ["TooLarge", false],
+    ["Other", true]
+  ] as const).map(([reason, may]) =>
+    ["SpawnFailed", reason, may, new McpError.SpawnFailed({ ...every, reason })] as const
+  ),
+  ...([
+    ["Refused", true],
+    ["NameNotFound", true],
+    ["Unreachable", true],
+    ["Timeout", true],
+    ["Proxy", true],
+    ["Other", true],
+    ["Tls", false],
+    ["BadUrl", false]
+  ] as const).map(([reason, may]) =>
+    ["ConnectFailed", reason, may, new McpError.ConnectFailed({ ...about, url: "", detail: "", reason })] as const
+  ),
+  ["HandshakeFailed", "it ended", true, new McpError.HandshakeFailed({ ...about, detail: "it ended", exit })],
+  ["HandshakeFailed", "it refused", false, new McpError.HandshakeFailed({ ...about, detail: "it refused", code: 1 })],
+  [
+    "VersionMismatch",
+    "",
+    false,
+    new McpError.VersionMismatch({ ...about, requested: "a", offered: [], supported: ["a"] })
+  ],
+  ...([
+    ["Exited", true],
+    ["OutputClosed", true],
+    ["InputClosed", true],
+    ["StreamLost", true],
+    ["Reset", true],
+    ["Overflow", false],
+    ["Closing", false]
+  ] as const).map(([reason, may]) =>
+    ["ConnectionClosed", reason, may, new McpError.ConnectionClosed({ ...every, reason })] as const
+  ),
+  ...([
+    ["idle", true],
+    ["handshake", true],
+    ["send", true],
+    ["total", false],
+    ["wait", false]
+  ] as const).map(([kind, may]) =>
+    ["RequestTimeout", kind, may, new McpError.RequestTimeout({ ...every, kind })] as const
+  ),
+  ["SessionExpired", "", true, new McpError.SessionExpired({ ...about, status: 404 })],
+  ["Unauthorized", "", false, new McpError.Unauthorized(about)],
+  ["Forbidden", "", false, new McpError.Forbidden({ ...about, body: "" })],
+  ...([
+    [301, false],
+    [302, false],
+    [307, false],
+    [400, false],
+    [402, false],
+    [404, false],
+    [405, false],
+    [406, false],
+    [408, true],
+    [409, false],
+    [410, false],
+    [413, false],
+    [415, false],
+    [422, false],
+    [424, false],
+    [425, true],
+    [426, false],
+    [428, false],
+    [429, true],
+    [431, false],
+    [499, false],
+    [500, true],
+    [501, false],
+    [502, true],
+    [503, true],
+    [504, true],
+    [505, false],
+    [520, true],
+    [529, true],
+    [599, true]
+  ] as const).map(([status, may]) =>
+    ["HttpError", String(status), may, new McpError.HttpError({ ...about, body: "", status })] as const
+  ),
+  ...(["Accepted", "Ended", "Broken", "Unanswered", "ResumeFailed"] as const).map((reason) =>
+    ["ResponseLost", reason, true, new McpError.ResponseLost({ ...every, reason })] as const
+  ),
+  ["ProtocolViolation", "", false, new McpError.ProtocolViolation(every)],
+  ["InvalidResult", "", false, new McpError.InvalidResult(every)],
+  ...[-32000, -32001, -32600, -32601, -32602, -32603, -32700, 503].map((code) =>
+    ["RemoteError", String(code), false, new McpError.RemoteError({ ...about, code, reason: "try later" })] as const
+  ),
+  ["ElicitationRequired", "", false, new McpError.ElicitationRequired({ ...about, reason: "", elicitations: [] })],
+  ["CapabilityMissing", "", false, new McpError.CapabilityMissing({ ...about, capability: "tools" })],
+  ["LimitExceeded", "", false, new McpError.LimitExceeded({ ...about, limit: "inFlight", max: 1 })],
+  ...(["failed", "cancelled", "expired"] as const).map((status) =>
+    ["TaskFailed", status, false, new McpError.TaskFailed({ ...about, taskId: "1", status, detail: "" })] as const
+  ),
+  ["ArgumentsInvalid", "", false, new McpError.ArgumentsInvalid(every)],
+  ...(["Disabled", "Released", "CrashLoop"] as const).map((reason) =>
+    ["ConnectionUnavailable", reason, false, new McpError.ConnectionUnavailable({ ...every, reason })] as const
+  ),
+  ...unknownOutcomes.map((error) =>
+    ["OutcomeUnknown", error._tag, false, new McpError.OutcomeUnknown({ ...about, error })] as const
+  )
+]
+
+describe("isTransient", () => {
+  it("the table covers the family", () => {
+    const family = McpError.McpError.members.map((_) => _._tag).sort()
+    assert.deepStrictEqual([...new Set(transience.map(([tag]) => tag))].sort(), family)
+  })
+
+  it.each(transience)("%s %s may succeed a little later: %s", (tag, _, may, error) => {
+    assert.strictEqual(error._tag, tag)
+    assert.strictEqual(McpError.isTransient(error), may)
+  })
+
+  it("does not depend on whether it was executed", () => {
+    for (const [, , may, error] of transience) {
+      for (const executed of ["no", "maybe", "yes"] as const) {
+        const other = decode({ ...encode(error), executed })
+        assert.strictEqual(McpError.isTransient(other), may, error.message)
+      }
+    }
   })
 })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { McpError } from "@mcp-runtime/core"
+import { McpError } from "@mcp-runtime/core"
 import * as Classify from "../../src/internal/http/classify.js"
 
 const asked: Classify.Asked = {
@@ -131,16 +131,25 @@ describe("classify", () => {
   it("H01: a JSON-RPC error for this very request decides whether it was executed", () => {
     const executed = (status: number, code: number, id: unknown) =>
       ofRefusal(status, { body: rpcBody(code, id) }).executed
-    assert.deepStrictEqual([400, 404, 422, 429].map((_) => executed(_, -32602, 7)), [
-      "maybe",
-      "maybe",
-      "maybe",
-      "maybe"
-    ])
+    assert.deepStrictEqual([400, 404, 422].map((_) => executed(_, -32602, 7)), ["maybe", "maybe", "maybe"])
     assert.deepStrictEqual([-32601, -32042, -32603, 1].map((_) => executed(400, _, 7)), ["no", "no", "maybe", "maybe"])
     assert.deepStrictEqual(["7", 8, null, undefined].map((_) => executed(400, -32602, _)), ["maybe", "no", "no", "no"])
     assert.strictEqual(executed(500, -32601, 7), "maybe")
     assert.strictEqual(ofRefusal(302, {}, { method: "GET" }).executed, "no")
+  })
+
+  it("H01: 429 was not executed, also where its body is a JSON-RPC error for this very request", () => {
+    for (const code of [-32000, -32601, -32602, -32603, 429]) {
+      for (const id of [7, "7", 8, null, undefined]) {
+        for (const sessionWorked of [true, false]) {
+          const error = ofRefusal(429, { body: rpcBody(code, id), retryAfter: "3" }, { sessionWorked })
+          assert(error._tag === "HttpError")
+          assert.deepStrictEqual([error.status, error.executed, error.retryAfterMillis], [429, "no", 3000])
+          assert.strictEqual(error.code, id === 8 ? undefined : code)
+        }
+      }
+    }
+    assert.isTrue(McpError.isTransient(ofRefusal(429, { body: rpcBody(-32000, 7) })))
   })
 
   it("H02: a 400 about this very request is a lost session only with a code that says so", () => {

@@ -23,6 +23,17 @@ export interface Begins {
   } | undefined
 }
 
+/** Beside what a caller may say: what a connection says, which may have waited before it has a session. */
+export interface Waited {
+  readonly waited?: {
+    /** When this attempt began, in milliseconds. */
+    readonly idleFrom: number
+    /** When the call began, in milliseconds. */
+    readonly totalFrom: number
+  } | undefined
+  readonly ungated?: boolean | undefined
+}
+
 /** The calls of one session: both defaults are made once, so that a call without options allocates nothing for them. */
 export class Calls {
   private readonly plain: Call
@@ -44,7 +55,7 @@ export class Calls {
 
   make(
     method: string,
-    wishes: Wishes,
+    wishes: Wishes & Waited,
     progress: boolean,
     onProgress: Call["onProgress"],
     beginning: Beginning | undefined
@@ -62,7 +73,16 @@ export class Calls {
         })
       )
     }
-    return Either.right({ idle, total, progress: progress || onProgress !== undefined, onProgress, beginning })
+    return Either.right({
+      idle,
+      total,
+      progress: progress || onProgress !== undefined,
+      onProgress,
+      beginning,
+      idleFrom: wishes.waited?.idleFrom,
+      totalFrom: wishes.waited?.totalFrom,
+      ungated: wishes.ungated
+    })
   }
 }
 

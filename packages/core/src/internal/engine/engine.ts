@@ -23,10 +23,13 @@ export type Decoder<A> = (result: unknown) => { readonly value: A } | { readonly
 
 type Resume = (effect: Effect.Effect<unknown, McpError.McpError>) => void
 
-/** A request that waits for its answer. */
+/** A request that waits for its answer, or first for its turn. */
 interface Pending {
   readonly id: number
   readonly method: string
+  /** What is to be sent, until it is. */
+  unsent: { readonly params: McpProtocol.JsonObject | undefined } | undefined
+  readonly ungated: boolean
   decode: Decoder<unknown>
   resume: Resume
   readonly idle: number
@@ -46,6 +49,12 @@ export interface Call {
   readonly onProgress: ((progress: McpProtocol.Progress) => void) | undefined
   /** Where the answer only begins something. */
   readonly beginning?: Beginning | undefined
+  /** From when on `idle` counts, where the caller has waited before. */
+  readonly idleFrom?: number | undefined
+  /** From when on `total` counts, where the caller has waited before. */
+  readonly totalFrom?: number | undefined
+  /** Takes no turn: it is not work. */
+  readonly ungated?: boolean | undefined
 }
 
 /** Where the engine hands on what is not an answer. All total and synchronous. */
@@ -54,6 +63,8 @@ export interface EngineEvents {
   readonly request: (id: McpProtocol.RequestId, method: string, params: McpProtocol.JsonObject) => void
   readonly cancelled: (id: McpProtocol.RequestId) => void
   readonly closed: (error: McpError.McpError) => void
+  /** The last request under way is settled. */
+  readonly quiet: () => void
   readonly warning: (kind: McpTransport.WarningKind, detail: string) => void
 }
 
@@ -64,6 +75,11 @@ const noParams: McpProtocol.JsonObject = Object.freeze({})
 
 export class Engine {
   private readonly pending = new Map<McpProtocol.RequestId, Pending>()
+  /** Those of them that wait for their turn, in order. */
+  private readonly queue = new Set<Pending>()
+  /** How many of them take no turn. */
+  private ungated = 0
+  private advancing = false
   /** Answers to what was asked while the wire was still opening. */
   private readonly early: Array<McpProtocol.JsonRpcMessage> = []
   private readonly begun = new Begun((id) => this.transport?.release(id))
@@ -78,6 +94,8 @@ export class Engine {
   constructor(
     private readonly server: string,
     private readonly limits: McpConfig.Limits,
+    /** How many requests may be under way at once; the others wait their turn. */
+    private readonly concurrency: number,
     private readonly deadlines: Deadlines,
     private readonly events: EngineEvents
   ) {}
@@ -88,7 +106,7 @@ export class Engine {
     for (const message of this.early.splice(0)) this.postUnawaited(message)
   }
 
-  /** How many requests wait for their answer. */
+  /** How many requests wait for their answer or their turn. */
   get inFlight(): number {
     return this.pending.size
   }
@@ -116,14 +134,9 @@ export class Engine {
           resume(Effect.fail(refusal))
           return
         }
-        pending = this.register(method, decode, resume as Pending["resume"], call)
-        this.sent++
-        this.transport!.send({
-          jsonrpc: "2.0",
-          id: pending.id,
-          method,
-          params: call.progress ? withProgressToken(params, pending.id) : params
-        })
+        pending = this.register(method, params, decode, resume as Pending["resume"], call)
+        if (pending.ungated || (this.queue.size === 0 && this.underWay <= this.concurrency)) this.transmit(pending)
+        else this.queue.add(pending)
       })
       return Effect.catchAllCause(restore(answer), (cause) => {
         if (pending !== undefined && this.settle(pending)) this.abandon(pending, "interrupted")
@@ -243,12 +256,16 @@ export class Engine {
   }
 
   private timeOut(pending: Pending, total: boolean): void {
+    const sent = pending.unsent === undefined
     const error = new McpError.RequestTimeout({
       server: this.server,
       operation: pending.method,
-      executed: "maybe",
-      kind: total ? "total" : "idle",
+      executed: sent ? "maybe" : "no",
+      kind: sent ? total ? "total" : "idle" : "wait",
       millis: total ? pending.total : pending.idle,
+      detail: sent
+        ? undefined
+        : `${this.concurrency} other requests were under way, which is as many as may be at once`,
       stderrTail: this.transport?.stderrTail()
     })
     this.finish(pending, Effect.fail(error))
@@ -283,6 +300,7 @@ export class Engine {
 
   private register(
     method: string,
+    params: McpProtocol.JsonObject | undefined,
     decode: Decoder<unknown>,
     resume: Pending["resume"],
     call: Call
@@ -290,26 +308,63 @@ export class Engine {
     const now = call.idle === Number.POSITIVE_INFINITY && call.total === Number.POSITIVE_INFINITY
       ? 0
       : this.deadlines.now()
+    const id = ++this.lastId
     const pending: Pending = {
-      id: ++this.lastId,
+      id,
       method,
+      unsent: { params: call.progress ? withProgressToken(params, id) : params },
+      ungated: call.ungated === true,
       decode,
       resume,
       idle: call.idle,
       total: call.total,
-      idleAt: now + call.idle,
-      totalAt: now + call.total,
+      idleAt: (call.idleFrom ?? now) + call.idle,
+      totalAt: (call.totalFrom ?? now) + call.total,
       onProgress: call.onProgress,
       beginning: call.beginning
     }
     this.pending.set(pending.id, pending)
+    if (pending.ungated) this.ungated++
     this.deadlines.add(Math.min(pending.idleAt, pending.totalAt))
     return pending
   }
 
+  /** How many have a turn. */
+  private get underWay(): number {
+    return this.pending.size - this.queue.size - this.ungated
+  }
+
+  private transmit(pending: Pending): void {
+    const { params } = pending.unsent!
+    pending.unsent = undefined
+    this.sent++
+    this.transport!.send({ jsonrpc: "2.0", id: pending.id, method: pending.method, params })
+  }
+
   /** Whether it was still waiting. The one place where a request stops being pending. */
   private settle(pending: Pending): boolean {
-    return this.pending.delete(pending.id)
+    if (!this.pending.delete(pending.id)) return false
+    if (pending.ungated) this.ungated--
+    const waited = pending.unsent !== undefined && this.queue.delete(pending)
+    if (this.pending.size === 0) this.events.quiet()
+    else if (!waited && this.queue.size > 0) this.advanceSoon()
+    return true
+  }
+
+  /** After what is being done about the request that has left: a server that takes one at a time hears of it first. */
+  private advanceSoon(): void {
+    if (this.advancing) return
+    this.advancing = true
+    queueMicrotask(this.advance)
+  }
+
+  private readonly advance = (): void => {
+    this.advancing = false
+    for (const pending of this.queue) {
+      if (this.underWay >= this.concurrency) return
+      this.queue.delete(pending)
+      this.transmit(pending)
+    }
   }
 
   /** Tells whoever waited, and lets go of them: discarded tables of the map may hold the entry for a while. */
@@ -325,6 +380,7 @@ export class Engine {
    * closing, never by cancelling.
    */
   private abandon(pending: Pending, reason: string): void {
+    if (pending.unsent !== undefined) return
     if (pending.method !== "initialize") {
       this.postUnawaited({
         jsonrpc: "2.0",
@@ -347,9 +403,12 @@ export class Engine {
     this.begun.clear()
     const waiting = [...this.pending.values()]
     this.pending.clear()
+    this.queue.clear()
     for (const pending of waiting) {
-      this.finish(pending, Effect.fail(Errors.about(error, pending.method, "maybe")))
+      const executed = pending.unsent === undefined ? "maybe" : "no"
+      this.finish(pending, Effect.fail(Errors.about(error, pending.method, executed)))
     }
+    if (waiting.length > 0) this.events.quiet()
   }
 
   private receiveResponse(message: McpProtocol.JsonObject): void {
@@ -395,10 +454,11 @@ export class Engine {
     })
   }
 
-  /** Some servers answer a numeric id with its text. */
+  /** Some servers answer a numeric id with its text. What has not been asked yet has no answer. */
   private find(id: unknown): Pending | undefined {
-    if (typeof id === "number") return this.pending.get(id)
-    return typeof id === "string" && /^\d{1,15}$/.test(id) ? this.pending.get(Number(id)) : undefined
+    const number = typeof id === "string" && /^\d{1,15}$/.test(id) ? Number(id) : id
+    const pending = typeof number === "number" ? this.pending.get(number) : undefined
+    return pending?.unsent === undefined ? pending : undefined
   }
 
   private receiveRequest(id: McpProtocol.RequestId, method: string, params: unknown): void {

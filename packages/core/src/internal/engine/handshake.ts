@@ -12,6 +12,8 @@ export interface Hello {
   readonly server: string
   readonly clientInfo: McpProtocol.Implementation
   readonly capabilities: McpProtocol.ClientCapabilities
+  /** Whether the server may speak unasked. */
+  readonly listen: boolean
 }
 
 /** Its deadline is that of the whole `open`. */
@@ -19,7 +21,8 @@ const unbounded: Call = {
   idle: Number.POSITIVE_INFINITY,
   total: Number.POSITIVE_INFINITY,
   progress: false,
-  onProgress: undefined
+  onProgress: undefined,
+  ungated: true
 }
 
 export const handshake = (
@@ -48,7 +51,7 @@ export const handshake = (
     }
     transport.negotiated(info.protocolVersion)
     yield* engine.post({ jsonrpc: "2.0", method: "notifications/initialized" }, "notifications/initialized")
-    yield* transport.listen
+    if (hello.listen) yield* transport.listen
     return info
   }).pipe(Effect.mapError((error) => Errors.handshake(error, McpProtocol.latestProtocolVersion)))
 

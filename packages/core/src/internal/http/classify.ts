@@ -13,8 +13,9 @@
  * | 403 | `Forbidden` | no |
  * | 302, 303 to a POST | `HttpError` | maybe |
  * | 408, 425, 5xx | `HttpError` | maybe |
+ * | 429 | `HttpError` | no |
  * | other 4xx with a JSON-RPC error for this very request | `HttpError` | as the error says |
- * | 429, other 3xx, other 4xx | `HttpError` | no |
+ * | other 3xx, other 4xx | `HttpError` | no |
  */
 import type { HttpFailure } from "../../HttpExchange.js"
 import * as McpError from "../../McpError.js"
@@ -163,7 +164,7 @@ const locationOf = (refusal: Refusal): string | undefined =>
 const executedOf = (asked: Asked, status: number, rpc: RpcError | undefined): McpError.Executed => {
   if (status >= 500 || status === 408 || status === 425) return "maybe"
   if (asked.method === "POST" && (status === 302 || status === 303)) return "maybe"
-  if (rpc === undefined || !rpc.exact || status < 400) return "no"
+  if (status === 429 || rpc === undefined || !rpc.exact || status < 400) return "no"
   return Errors.remote(asked.server, asked.operation, { code: rpc.code }).executed
 }
 

@@ -1,0 +1,331 @@
+/**
+ * One logical call: it waits for a session, is sent, and after a failure is sent again or not.
+ *
+ * Owns: the rule about what may be sent again, the budget, the deadline of waiting, and where a replay runs.
+ * May not touch: when there is a session. Nothing here adds an execution that is not paid from the budget.
+ *
+ * | a failure that                                   | is sent again                                                     |
+ * |--------------------------------------------------|-------------------------------------------------------------------|
+ * | is not one (an interruption, a defect)           | never                                                             |
+ * | will not pass (a refusal, a missing capability)  | never                                                             |
+ * | says that the session is lost                    | once, in the next session, at once                                |
+ * | may pass, certainly not executed                 | after the delay of the budget                                     |
+ * | may pass, executed or not                        | the same, if running twice does no harm, or the caller says so    |
+ * | comes after the execution                        | never                                                             |
+ *
+ * A failure with several reasons is sent again only if each of them may be.
+ */
+import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as McpConfig from "../../McpConfig.js"
+import type { CallOptions, Operation } from "../../McpConnection.js"
+import * as McpError from "../../McpError.js"
+import type * as McpSession from "../../McpSession.js"
+import type * as RetryPolicy from "../../RetryPolicy.js"
+import type { Waited } from "../engine/calls.js"
+import * as Errors from "../engine/errors.js"
+import * as Stepper from "../retry/stepper.js"
+import type { Live } from "./live.js"
+import type { Owner } from "./owner.js"
+
+type Result<A> = Effect.Effect<A, McpError.McpError>
+
+/** What is left of the replays of one logical call, which may be several requests: the pages of a list. */
+export class Budget {
+  /** It has been sent again because its session was lost. */
+  renewed = false
+  private stepper: Stepper.Stepper<RetryPolicy.RetryInput, unknown> | undefined = undefined
+
+  constructor(readonly policy: RetryPolicy.RetryPolicy) {}
+
+  /** After how many milliseconds it may be sent again; nothing when the budget is spent. */
+  next(error: McpError.McpError, delayed: boolean): Effect.Effect<number | undefined> {
+    this.stepper ??= Stepper.make(this.policy.schedule)
+    return Effect.map(
+      this.stepper.next({ error, delayed }),
+      (step) => Option.isSome(step) ? step.value.delayMillis : undefined
+    )
+  }
+}
+
+/** Methods that may run twice without harm. */
+const idempotentMethods: ReadonlySet<string> = new Set([
+  "ping",
+  "tools/list",
+  "prompts/list",
+  "prompts/get",
+  "resources/list",
+  "resources/templates/list",
+  "resources/read",
+  "resources/subscribe",
+  "resources/unsubscribe",
+  "completion/complete",
+  "logging/setLevel",
+  "tasks/get",
+  "tasks/list",
+  "tasks/result"
+])
+
+/** One logical call under way. */
+interface Call<A> {
+  readonly operation: Operation<A>
+  readonly budget: Budget
+  readonly startedAt: number
+  readonly era: number
+  /** It has been handed to a session. */
+  sent: boolean
+  /** The last failure was that of a session of its own. */
+  aside: boolean
+  /** An earlier time it may have been executed. */
+  executedMaybe: boolean
+}
+
+export class Calls {
+  private readonly timeouts: McpConfig.Timeouts
+  private readonly isolates: boolean
+
+  constructor(
+    private readonly owner: Owner,
+    private readonly config: McpConfig.ServerConfig,
+    private readonly policy: RetryPolicy.RetryPolicy
+  ) {
+    this.timeouts = McpConfig.timeoutsOf(config)
+    this.isolates = "recovery" in config && config.recovery === "isolated"
+  }
+
+  budget(options: CallOptions | undefined): Budget {
+    return new Budget(options?.retry ?? this.policy)
+  }
+
+  /** The way without a failure makes one object and two steps of the fiber. */
+  perform<A>(operation: Operation<A>, shared?: Budget): Result<A> {
+    return Effect.suspend(() => {
+      const { owner } = this
+      const call: Call<A> = {
+        operation,
+        budget: shared ?? this.budget(operation.options),
+        startedAt: owner.now(),
+        era: owner.era,
+        sent: false,
+        aside: false,
+        executedMaybe: false
+      }
+      const { live } = owner
+      return live === undefined ? this.again(call) : this.sendOver(call, live, operation.options)
+    })
+  }
+
+  private sendOver<A>(call: Call<A>, live: Live, options: McpSession.RequestOptions | undefined): Result<A> {
+    call.sent = true
+    call.aside = false
+    const { operation } = call
+    const answer = operation.send(live.session, options)
+    const heard = live.unreachable === undefined
+      ? answer
+      : Effect.tap(answer, () => this.owner.ears.reached(live))
+    return Effect.catchAllCause(heard, (cause) => {
+      for (const error of Cause.failures(cause)) this.owner.hear(live, error)
+      return this.failed(call, cause)
+    })
+  }
+
+  /** In the current session, or the next one. */
+  private again<A>(call: Call<A>): Result<A> {
+    const { operation: { method, options } } = call
+    const from = call.sent ? this.owner.now() : call.startedAt
+    const waiting = this.owner.untilLive(method, call.era)
+    return Effect.matchCauseEffect(this.inTime(call, waiting, from), {
+      onFailure: (cause) => this.failed(call, cause),
+      onSuccess: (live) => this.sendOver(call, live, withWaited(options, { idleFrom: from, totalFrom: call.startedAt }))
+    })
+  }
+
+  private failed<A>(call: Call<A>, cause: Cause.Cause<McpError.McpError>): Result<A> {
+    const errors = Chunk.toReadonlyArray(Cause.failures(cause))
+    if (Cause.isInterrupted(cause) || errors.length === 0 || Chunk.size(Cause.defects(cause)) > 0) {
+      return Effect.failCause(cause)
+    }
+    if (!errors.every((error) => this.mayReplay(call, error))) return this.giveUp(call, cause)
+    const renewal = errors.every(isExpired)
+    if (renewal) {
+      if (call.budget.renewed) return this.giveUp(call, cause)
+      call.budget.renewed = true
+    }
+    const aside = this.mayRunAside(call, errors)
+    return Effect.flatMap(call.budget.next(slowest(errors), !renewal && !aside), (delay) => {
+      if (delay === undefined || this.endsBefore(call, delay)) return this.giveUp(call, cause)
+      this.owner.replays++
+      if (errors.some((error) => error.executed === "maybe")) call.executedMaybe = true
+      const next = Effect.suspend(() =>
+        call.era !== this.owner.era ? this.giveUp(call, cause) : aside ? this.runAside(call) : this.again(call)
+      )
+      return delay === 0 ? next : Effect.zipRight(this.pause(delay), next)
+    })
+  }
+
+  private mayReplay<A>(call: Call<A>, error: McpError.McpError): boolean {
+    const { operation: { options } } = call
+    const replay = options?.replay ?? "auto"
+    if (replay === "never" || error.executed === "yes" || !call.budget.policy.accepts(error)) return false
+    return error.executed === "no" || replay === "always" || this.isIdempotent(call)
+  }
+
+  private isIdempotent<A>({ operation }: Call<A>): boolean {
+    if (operation.idempotent !== undefined) return operation.idempotent
+    if (idempotentMethods.has(operation.method)) return true
+    return operation.method === "tools/call" && operation.target !== undefined && this.config.trusted === true &&
+      this.owner.known.isIdempotent(operation.target)
+  }
+
+  /** A tool may run again in a session of its own while the shared one is left to its other users, or heals. */
+  private mayRunAside<A>(call: Call<A>, errors: ReadonlyArray<McpError.McpError>): boolean {
+    return this.isolates && call.sent && !call.aside && call.operation.method === "tools/call" &&
+      errors.every(isOfTheSession)
+  }
+
+  private runAside<A>(call: Call<A>): Result<A> {
+    const from = this.owner.now()
+    const { operation: { options, send } } = call
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen(this, function*() {
+        const scope = yield* Scope.make()
+        const running = Effect.flatMap(
+          this.inTime(call, this.owner.openAside(scope), from),
+          (live) => send(live.session, withWaited(options, { idleFrom: from, totalFrom: call.startedAt }))
+        )
+        const closed = Effect.zipRight(
+          this.owner.closed,
+          Effect.fail(this.owner.closing(call.operation.method))
+        )
+        const exit = yield* Effect.exit(restore(Effect.raceFirst(running, closed)))
+        yield* this.owner.closeAside(scope)
+        return exit
+      })
+    ).pipe(Effect.flatMap((exit) => {
+      if (Exit.isSuccess(exit)) return Effect.succeed(exit.value)
+      call.aside = true
+      return this.failed(call, exit.cause)
+    }))
+  }
+
+  /** What is not sent again because it could run twice says so. */
+  private giveUp<A>(call: Call<A>, cause: Cause.Cause<McpError.McpError>): Result<A> {
+    const truth = call.executedMaybe ? Cause.map(cause, executedMaybe) : cause
+    return Effect.failCause(
+      this.isIdempotent(call) || call.operation.options?.replay === "always"
+        ? truth
+        : Cause.map(truth, withUnknownOutcome)
+    )
+  }
+
+  /** Ends early when the application closes the connection. */
+  private pause(millis: number): Effect.Effect<void> {
+    return Effect.raceFirst(Effect.sleep(millis), this.owner.closed)
+  }
+
+  private endsBefore<A>(call: Call<A>, delay: number): boolean {
+    return this.owner.now() + delay >= call.startedAt + this.total(call.operation.options)
+  }
+
+  /** Waiting counts against the deadlines of the call. */
+  private inTime<A, B>(call: Call<A>, waiting: Result<B>, from: number): Result<B> {
+    const { operation: { method, options } } = call
+    const idle = millisOf(options?.timeout, this.timeouts.request)
+    const until = Math.min(from + idle, call.startedAt + this.total(options))
+    if (until === Number.POSITIVE_INFINITY) return waiting
+    return Effect.suspend(() => {
+      const now = this.owner.now()
+      return Effect.timeoutFail(waiting, {
+        duration: Math.max(0, until - now),
+        onTimeout: () =>
+          new McpError.RequestTimeout({
+            server: this.owner.server,
+            operation: method,
+            executed: "no",
+            kind: "wait",
+            millis: until - from,
+            detail: `there is no session: ${describe(this.owner)}`
+          })
+      })
+    })
+  }
+
+  private total(options: CallOptions | undefined): number {
+    return millisOf(options?.maxTotal, this.timeouts.total)
+  }
+}
+
+const withWaited = (
+  options: McpSession.RequestOptions | undefined,
+  waited: NonNullable<Waited["waited"]>
+): McpSession.RequestOptions & Waited => ({ ...options, waited })
+
+/** A time that is refused when it is sent bounds nothing here. */
+const millisOf = (wish: Duration.DurationInput | null | undefined, otherwise: Duration.Duration | null): number => {
+  const bound = wish === undefined ? otherwise : wish
+  if (bound === null) return Number.POSITIVE_INFINITY
+  const millis = Option.map(Duration.decodeUnknown(bound), Duration.toMillis)
+  return Option.isSome(millis) && millis.value > 0 ? millis.value : Number.POSITIVE_INFINITY
+}
+
+const describe = ({ state }: Owner): string => {
+  switch (state._tag) {
+    case "Reconnecting":
+      return `the last one was lost, try ${state.attempt} to reconnect; ${state.error.message}`
+    case "Connecting":
+      return `still connecting`
+    default:
+      return `the connection is ${state._tag}`
+  }
+}
+
+const isExpired = (error: McpError.McpError): boolean => error._tag === "SessionExpired"
+
+/** It may be the fault of the shared session, so that another one may fare better. */
+const isOfTheSession = (error: McpError.McpError): boolean => {
+  switch (error._tag) {
+    case "ConnectFailed":
+    case "ConnectionClosed":
+    case "RequestTimeout":
+    case "ResponseLost":
+      return true
+    case "HttpError":
+      return error.status >= 500
+    default:
+      return false
+  }
+}
+
+/** The one that asks for the longest delay decides about it. */
+const slowest = (errors: ReadonlyArray<McpError.McpError>): McpError.McpError =>
+  errors.reduce((a, b) => retryAfter(b) > retryAfter(a) ? b : a)
+
+const retryAfter = (error: McpError.McpError): number => error._tag === "HttpError" ? error.retryAfterMillis ?? 0 : 0
+
+/** The last time it was not executed; an earlier time it may have been. */
+const executedMaybe = (error: McpError.McpError): McpError.McpError =>
+  error.executed === "no" ? Errors.about(error, error.operation, "maybe") : error
+
+const withUnknownOutcome = (error: McpError.McpError): McpError.McpError => {
+  if (error.executed !== "maybe") return error
+  switch (error._tag) {
+    case "ConnectionClosed":
+    case "RequestTimeout":
+    case "HttpError":
+    case "ResponseLost":
+    case "ProtocolViolation":
+      return new McpError.OutcomeUnknown({
+        server: error.server,
+        operation: error.operation,
+        executed: "maybe",
+        error
+      })
+    default:
+      return error
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * Puts a connection together: its owner, its calls, and what the application sees of them.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as PubSub from "effect/PubSub"
+import * as Queue from "effect/Queue"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Tracer from "effect/Tracer"
+import * as McpConfig from "../../McpConfig.js"
+import type { CallOptions, ConnectionOptions, McpConnection, Operation } from "../../McpConnection.js"
+import type * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import type * as McpTransport from "../../McpTransport.js"
+import * as RetryPolicy from "../../RetryPolicy.js"
+import { type Budget, Calls } from "./calls.js"
+import { Ladder, settings } from "./ladder.js"
+import type { Live } from "./live.js"
+import { Owner, type OwnerEvent } from "./owner.js"
+import { States } from "./states.js"
+import { isTraced, traced } from "./tracing.js"
+
+/** What the operations of a connection need beside what applications see. */
+export interface Connection extends McpConnection {
+  readonly owner: Owner
+  readonly performWith: <A>(operation: Operation<A>, budget: Budget) => Effect.Effect<A, McpError.McpError>
+  readonly budget: (options: CallOptions | undefined) => Budget
+}
+
+export const make = (
+  channel: Effect.Effect<McpTransport.Channel, McpError.McpError, Scope.Scope>,
+  config: McpConfig.ServerConfig,
+  options: ConnectionOptions
+): Effect.Effect<McpConnection, McpError.ConfigInvalid, Scope.Scope> =>
+  Effect.uninterruptible(
+    Effect.gen(function*() {
+      const ladder = new Ladder(yield* settings(config, options.reconnect))
+      const clock = yield* Effect.clock
+      const enabled = config.enabled ?? true
+      const notifications = yield* PubSub.sliding<McpProtocol.Notification>(McpConfig.limitsOf(config).notifications)
+      const owner: Owner = new Owner({
+        config,
+        options,
+        ladder,
+        channel,
+        scope: yield* Effect.scope,
+        clock,
+        states: yield* States.make({ _tag: enabled ? "Idle" : "Disabled", since: clock.unsafeCurrentTimeMillis() }),
+        events: yield* Queue.unbounded<OwnerEvent>(),
+        notifications
+      })
+      yield* Effect.addFinalizer(() => owner.release)
+      yield* Effect.forkScoped(Effect.interruptible(owner.run))
+      if (enabled && config.lifetime === "eager") owner.demand()
+      return visible(owner, new Calls(owner, config, options.retry ?? RetryPolicy.defaultPolicy), notifications)
+    }).pipe(Effect.mapInputContext(withoutParent))
+  )
+
+/** Sessions outlive the span in which the connection was made. */
+const withoutParent = <R>(context: Context.Context<R>): Context.Context<R> =>
+  Context.omit(Tracer.ParentSpan)(context as Context.Context<R | Tracer.ParentSpan>) as Context.Context<R>
+
+const visible = (
+  owner: Owner,
+  calls: Calls,
+  notifications: PubSub.PubSub<McpProtocol.Notification>
+): Connection => {
+  const { config, server, states } = owner
+  const live: Effect.Effect<Live, McpError.McpError> = Effect.suspend(() =>
+    owner.live === undefined ? owner.untilLive("open", owner.era) : Effect.succeed(owner.live)
+  )
+  const awaitReady = Effect.map(live, (_) => _.session.info)
+  const performWith = <A>(operation: Operation<A>, budget?: Budget): Effect.Effect<A, McpError.McpError> =>
+    Effect.withFiberRuntime((fiber) => {
+      const call = calls.perform(operation, budget)
+      return isTraced(fiber) ? traced(server, operation, call) : call
+    })
+  return {
+    server,
+    config,
+    state: Effect.sync(() => owner.state),
+    changes: states.changes,
+    awaitReady,
+    session: Effect.map(live, (_) => _.session),
+    hold: Effect.zipRight(owner.held, awaitReady),
+    notifications: Stream.fromPubSub(notifications),
+    perform: performWith,
+    request: (method, params, options) =>
+      performWith({
+        method,
+        target: targetOf(method, params),
+        options,
+        send: (session, options) => session.request(method, params, options)
+      }),
+    notify: (method, params) => Effect.flatMap(live, (_) => _.session.notify(method, params)),
+    knownTool: (name) => owner.known.tool(name),
+    reconnect: Effect.zipRight(owner.command("reconnect"), awaitReady),
+    close: owner.command("close"),
+    disable: owner.command("disable"),
+    enable: owner.command("enable"),
+    stats: Effect.sync(() => ({
+      sessions: owner.sessions,
+      attempts: owner.attempts,
+      replays: owner.replays,
+      holders: owner.holders,
+      open: owner.openSessions
+    })),
+    owner,
+    performWith,
+    budget: (options) => calls.budget(options)
+  }
+}
+
+/** What a raw request is about, if its method has a name in it. */
+const targetOf = (method: string, params: McpProtocol.JsonObject | undefined): string | undefined => {
+  const name = method === "tools/call" || method === "prompts/get" ? params?.name : undefined
+  return typeof name === "string" ? name : undefined
+}

@@ -1,0 +1,24 @@
+/**
+ * One session of a connection, with what the connection knows of it.
+ */
+import type * as Scope from "effect/Scope"
+import type * as McpError from "../../McpError.js"
+import type * as McpSession from "../../McpSession.js"
+
+export class Live {
+  /** Nothing is sent over it any more. */
+  over = false
+  /** The last that is known of it is that the server could not be reached. */
+  unreachable: McpError.McpError | undefined = undefined
+  /** The server's own stream is being opened again. */
+  streamDown = false
+  /** How many pings in a row had no answer. */
+  silences = 0
+  readyAt = 0
+
+  constructor(
+    readonly generation: number,
+    readonly session: McpSession.McpSession,
+    readonly scope: Scope.CloseableScope
+  ) {}
+}

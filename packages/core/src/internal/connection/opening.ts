@@ -1,0 +1,133 @@
+/**
+ * From a channel to a session that is as good as the one before it.
+ *
+ * Owns: the order of one opening: handshake, log level, subscriptions, lists. All of it before anybody may use the session.
+ * May not touch: when it is tried, and what a failure means.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as McpConfig from "../../McpConfig.js"
+import type { ConnectionOptions } from "../../McpConnection.js"
+import * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import * as McpSession from "../../McpSession.js"
+import type * as McpTransport from "../../McpTransport.js"
+import type { Kind, Known } from "./known.js"
+
+/** What the application has asked of earlier sessions, and expects of the next one. */
+export interface Wishes {
+  readonly known: Known
+  readonly subscriptions: ReadonlySet<string>
+  readonly logLevel: McpProtocol.LogLevel | undefined
+}
+
+export const open = (
+  channel: McpTransport.Channel,
+  options: ConnectionOptions,
+  wishes: Wishes,
+  generation: number
+): Effect.Effect<McpSession.McpSession, McpError.McpError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const session = yield* McpSession.open(channel, {
+      ...sessionOptions(options),
+      logLevel: wishes.logLevel,
+      concurrency: McpConfig.concurrencyOf(channel.config),
+      generation
+    })
+    yield* restoreInTime(session, channel.config, wishes)
+    return session
+  })
+
+/** A session for one call: it hears nothing unasked. */
+export const openAside = (
+  channel: McpTransport.Channel,
+  options: ConnectionOptions,
+  generation: number
+): Effect.Effect<McpSession.McpSession, McpError.McpError, Scope.Scope> =>
+  McpSession.open(channel, { ...sessionOptions(options), generation, listen: false })
+
+const sessionOptions = ({ capabilities, clientInfo, handlers }: ConnectionOptions): McpSession.SessionOptions => ({
+  capabilities,
+  clientInfo,
+  handlers
+})
+
+const restoreInTime = (
+  session: McpSession.McpSession,
+  config: McpConfig.ServerConfig,
+  wishes: Wishes
+): Effect.Effect<void, McpError.McpError> => {
+  const { handshake } = McpConfig.timeoutsOf(config)
+  const restored = restore(session, wishes)
+  return handshake === null ? restored : Effect.timeoutFail(restored, {
+    duration: handshake,
+    onTimeout: () =>
+      new McpError.RequestTimeout({
+        server: config.name,
+        operation: "open",
+        executed: "no",
+        kind: "handshake",
+        millis: Duration.toMillis(handshake),
+        detail: "the server did not give its lists and subscriptions again"
+      })
+  })
+}
+
+const restore = (session: McpSession.McpSession, wishes: Wishes): Effect.Effect<void, McpError.McpError> =>
+  Effect.zipRight(
+    Effect.forEach(
+      wishes.subscriptions,
+      (uri) => tolerating(McpSession.subscribe(session, uri), `it could not be subscribed to a resource again`),
+      { concurrency: 8, discard: true }
+    ),
+    refresh(session, wishes.known)
+  )
+
+/** Lists again what was listed before. What can't be listed is out of date, which is no reason to have no session. */
+export const refresh = (session: McpSession.McpSession, known: Known): Effect.Effect<void, McpError.McpError> =>
+  Effect.suspend(() => {
+    const { kinds } = known
+    known.outdate(kinds)
+    return Effect.forEach(
+      kinds,
+      (kind) => tolerating(list(session, known, kind), `its ${kind} could not be listed again`),
+      { concurrency: 4, discard: true }
+    )
+  })
+
+/** A complete listing, which the connection remembers. */
+export const list = (
+  session: McpSession.McpSession,
+  known: Known,
+  kind: Kind
+): Effect.Effect<void, McpError.McpError> =>
+  Effect.suspend(() => {
+    const version = known.version(kind)
+    return Effect.map(listings[kind](session), ({ items }) => known.remember(kind, version, items))
+  })
+
+const listings: {
+  readonly [kind in Kind]: (
+    session: McpSession.McpSession
+  ) => Effect.Effect<McpProtocol.Listing<unknown>, McpError.McpError>
+} = {
+  tools: (_) => McpSession.listTools(_),
+  prompts: (_) => McpSession.listPrompts(_),
+  resources: (_) => McpSession.listResources(_),
+  templates: (_) => McpSession.listResourceTemplates(_)
+}
+
+/** A server that refuses is still a server; one that is gone is not. */
+const tolerating = (
+  effect: Effect.Effect<void, McpError.McpError>,
+  detail: string
+): Effect.Effect<void, McpError.McpError> =>
+  Effect.catchAll(effect, (error) =>
+    isGone(error)
+      ? Effect.fail(error)
+      : Effect.annotateLogs(Effect.logWarning(`${detail}: ${error.message}`), "mcp.server", error.server))
+
+/** Whether the session it happened in is of no use any more. */
+export const isGone = (error: McpError.McpError): boolean =>
+  error._tag === "SessionExpired" || error._tag === "ConnectionClosed" || error._tag === "ConnectFailed"

@@ -1,0 +1,303 @@
+/**
+ * Each operation of the protocol as a function over a connection.
+ *
+ * Owns: what a connection adds to an operation of a session: checks before it is sent, what is remembered after it.
+ * May not touch: how it is sent, and again.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { CallOptions, McpConnection } from "../../McpConnection.js"
+import * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import * as McpSession from "../../McpSession.js"
+import type { Port } from "../operations/port.js"
+import type { Budget } from "./calls.js"
+import type { Connection } from "./connection.js"
+import type { Kind } from "./known.js"
+
+type Result<A> = Effect.Effect<A, McpError.McpError>
+
+const internals = (connection: McpConnection): Connection => connection as Connection
+
+/**
+ * Whether the server answers.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const ping = (connection: McpConnection, options?: CallOptions): Result<void> =>
+  connection.perform({ method: "ping", options, send: (session, options) => McpSession.ping(session, options) })
+
+/**
+ * Calls a tool. Arguments that the last listing of the tools calls required are checked before anything is sent. A result
+ * with `isError` is a value: the tool ran and says that it failed.
+ *
+ * @example
+ * ```ts
+ * import { McpConnection } from "@mcp-runtime/core"
+ *
+ * const add = (connection: McpConnection.McpConnection, a: number, b: number) =>
+ *   McpConnection.callTool(connection, { name: "add", arguments: { a, b } }, { replay: "always", timeout: "5 seconds" })
+ * ```
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const callTool = (
+  connection: McpConnection,
+  params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
+  options?: CallOptions
+): Result<McpProtocol.CallToolResult> => {
+  const call = connection.perform({
+    method: "tools/call",
+    target: params.name,
+    options,
+    send: (session, options) => McpSession.callTool(session, params, options)
+  })
+  const { known } = internals(connection).owner
+  return Effect.suspend(() => {
+    const problem = known.problem(connection.server, params.name, params.arguments)
+    if (problem === undefined) return call
+    return known.isStale("tools") ? believeOnlyFresh(connection, params, call) : Effect.fail(problem)
+  })
+}
+
+/** The server has said that its tools have changed: it is asked before a call is refused. */
+const believeOnlyFresh = <A>(
+  connection: McpConnection,
+  params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
+  call: Result<A>
+): Result<A> =>
+  Effect.flatMap(Effect.option(listTools(connection)), () => {
+    const problem = internals(connection).owner.known.problem(connection.server, params.name, params.arguments)
+    return problem === undefined ? call : Effect.fail(problem)
+  })
+
+/**
+ * The complete list of tools, from the server. It is remembered to check arguments, and listed again in each new session.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const listTools = (
+  connection: McpConnection,
+  options?: CallOptions
+): Result<McpProtocol.Listing<McpProtocol.Tool>> =>
+  listing(connection, "tools", "tools/list", options, McpSession.listTools)
+
+/**
+ * The complete list of prompts, from the server. It is listed again in each new session.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const listPrompts = (
+  connection: McpConnection,
+  options?: CallOptions
+): Result<McpProtocol.Listing<McpProtocol.Prompt>> =>
+  listing(connection, "prompts", "prompts/list", options, McpSession.listPrompts)
+
+/**
+ * The complete list of resources, from the server. It is listed again in each new session.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const listResources = (
+  connection: McpConnection,
+  options?: CallOptions
+): Result<McpProtocol.Listing<McpProtocol.Resource>> =>
+  listing(connection, "resources", "resources/list", options, McpSession.listResources)
+
+/**
+ * The complete list of resource templates, from the server. It is listed again in each new session.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const listResourceTemplates = (
+  connection: McpConnection,
+  options?: CallOptions
+): Result<McpProtocol.Listing<McpProtocol.ResourceTemplate>> =>
+  listing(connection, "templates", "resources/templates/list", options, McpSession.listResourceTemplates)
+
+/**
+ * A list is one logical call of many requests: they share its budget, and only a page that failed is asked again. Where the
+ * session is lost between two pages the list begins anew, since cursors belong to a session.
+ */
+const listing = <A>(
+  connection: McpConnection,
+  kind: Kind,
+  method: string,
+  options: CallOptions | undefined,
+  list: (port: Port, options?: McpSession.RequestOptions) => Result<McpProtocol.Listing<A>>
+): Result<McpProtocol.Listing<A>> => {
+  const { budget: budgetOf, owner: { known }, performWith } = internals(connection)
+  const begin = (budget: Budget, beginnings: number): Result<McpProtocol.Listing<A>> =>
+    Effect.suspend(() => {
+      const version = known.version(kind)
+      return performWith({ method, options, send: Effect.succeed }, budget).pipe(
+        Effect.flatMap((session) => list(inOneSession(session, performWith, budget), options)),
+        Effect.tap(({ items }) => Effect.sync(() => known.remember(kind, version, items))),
+        Effect.catchSomeDefect((defect) =>
+          defect !== moved
+            ? Option.none()
+            : Option.some(
+              beginnings < mostBeginnings ? begin(budget, beginnings + 1) : Effect.fail(neverWhole(connection, method))
+            )
+        )
+      )
+    })
+  return Effect.suspend(() => begin(budgetOf(options), 1))
+}
+
+const mostBeginnings = 5
+
+/** A page is to be asked for in another session than the one before it. Never leaves this module. */
+const moved = Symbol("mcp-runtime/moved")
+
+const inOneSession = (
+  session: McpSession.McpSession,
+  performWith: Connection["performWith"],
+  budget: Budget
+): Port => ({
+  server: session.server,
+  info: session.info,
+  limits: session.limits,
+  request: session.request,
+  notify: session.notify,
+  requestWith: (method, params, decode, options) =>
+    performWith({
+      method,
+      options,
+      send: (current, options) =>
+        current === session || params === undefined
+          ? current.requestWith(method, params, decode, options)
+          : Effect.die(moved)
+    }, budget)
+})
+
+const neverWhole = ({ server }: McpConnection, operation: string): McpError.McpError =>
+  new McpError.ConnectionClosed({
+    server,
+    operation,
+    executed: "yes",
+    reason: "Reset",
+    detail: `the session was lost ${mostBeginnings} times between two pages of the list`
+  })
+
+/**
+ * A prompt, with its arguments filled in by the server.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const getPrompt = (
+  connection: McpConnection,
+  params: Parameters<typeof McpSession.getPrompt>[1],
+  options?: CallOptions
+): Result<McpProtocol.GetPromptResult> =>
+  connection.perform({
+    method: "prompts/get",
+    target: params.name,
+    options,
+    send: (session, options) => McpSession.getPrompt(session, params, options)
+  })
+
+/**
+ * The contents of a resource.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const readResource = (
+  connection: McpConnection,
+  uri: string,
+  options?: CallOptions
+): Result<McpProtocol.ReadResourceResult> =>
+  connection.perform({
+    method: "resources/read",
+    options,
+    send: (session, options) => McpSession.readResource(session, uri, options)
+  })
+
+/**
+ * Asks to be told when a resource changes: `notifications/resources/updated` arrives on `notifications`. Each new session
+ * is subscribed again.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const subscribe = (connection: McpConnection, uri: string, options?: CallOptions): Result<void> =>
+  Effect.zipRight(
+    connection.perform({
+      method: "resources/subscribe",
+      options,
+      send: (session, options) => McpSession.subscribe(session, uri, options)
+    }),
+    Effect.sync(() => void internals(connection).owner.subscriptions.add(uri))
+  )
+
+/**
+ * The opposite of `subscribe`.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const unsubscribe = (connection: McpConnection, uri: string, options?: CallOptions): Result<void> =>
+  Effect.suspend(() => {
+    internals(connection).owner.subscriptions.delete(uri)
+    return connection.perform({
+      method: "resources/unsubscribe",
+      options,
+      send: (session, options) => McpSession.unsubscribe(session, uri, options)
+    })
+  })
+
+/**
+ * Suggestions for the value of an argument of a prompt or of a resource template.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const complete = (
+  connection: McpConnection,
+  params: Parameters<typeof McpSession.complete>[1],
+  options?: CallOptions
+): Result<McpProtocol.CompleteResult> =>
+  connection.perform({
+    method: "completion/complete",
+    options,
+    send: (session, options) => McpSession.complete(session, params, options)
+  })
+
+/**
+ * From which level on the server sends log messages, also in each new session.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const setLogLevel = (
+  connection: McpConnection,
+  level: McpProtocol.LogLevel,
+  options?: CallOptions
+): Result<void> =>
+  Effect.zipRight(
+    connection.perform({
+      method: "logging/setLevel",
+      options,
+      send: (session, options) => McpSession.setLogLevel(session, level, options)
+    }),
+    Effect.sync(() => {
+      internals(connection).owner.logLevel = level
+    })
+  )
+
+/**
+ * Tells the server that the roots have changed. Not needed where the roots handler has `changes`.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const sendRootsChanged = (connection: McpConnection): Result<void> =>
+  connection.notify("notifications/roots/list_changed")

@@ -1,0 +1,55 @@
+/**
+ * The state of a connection for everybody to see: written by the owner alone.
+ */
+import * as Effect from "effect/Effect"
+import * as PubSub from "effect/PubSub"
+import * as Stream from "effect/Stream"
+import type { ConnectionState } from "../../McpConnection.js"
+
+interface Numbered {
+  readonly number: number
+  readonly state: ConnectionState
+  readonly last: boolean
+}
+
+/** A reader that is slower than this misses what is between. */
+const buffered = 64
+
+export class States {
+  private constructor(private current: Numbered, private readonly hub: PubSub.PubSub<Numbered>) {}
+
+  static make(state: ConnectionState): Effect.Effect<States> {
+    return Effect.map(
+      PubSub.sliding<Numbered>(buffered),
+      (hub) => new States({ number: 0, state, last: false }, hub)
+    )
+  }
+
+  get state(): ConnectionState {
+    return this.current.state
+  }
+
+  /** After the last one the streams of changes end. */
+  set(state: ConnectionState, last = false): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.current = { number: this.current.number + 1, state, last }
+      return PubSub.publish(this.hub, this.current)
+    })
+  }
+
+  readonly changes: Stream.Stream<ConnectionState> = Stream.unwrapScoped(
+    Effect.map(Effect.suspend(() => PubSub.subscribe(this.hub)), (queue) => {
+      let seen = -1
+      return Stream.concat(Stream.sync(() => this.current), Stream.fromQueue(queue)).pipe(
+        // What was published between the subscription and the first look is older than that look.
+        Stream.filter(({ number }) => {
+          if (number <= seen) return false
+          seen = number
+          return true
+        }),
+        Stream.takeUntil((_) => _.last),
+        Stream.map((_) => _.state)
+      )
+    })
+  )
+}

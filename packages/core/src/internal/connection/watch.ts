@@ -1,0 +1,117 @@
+/**
+ * The fibers that belong to one session: they notice, and tell the owner.
+ *
+ * Owns: what is looked at, and how often.
+ * May not touch: the state. Each fiber ends with the session's scope.
+ */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import * as McpConfig from "../../McpConfig.js"
+import * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import type * as McpSession from "../../McpSession.js"
+import type { Waited } from "../engine/calls.js"
+import type { Live } from "./live.js"
+
+/** Whom the fibers tell. All synchronous. */
+export interface Ears {
+  readonly ended: (live: Live, error: McpError.McpError) => void
+  readonly expired: (live: Live, error: McpError.McpError) => void
+  readonly unreachable: (live: Live, error: McpError.McpError) => void
+  readonly silent: (live: Live, error: McpError.McpError) => void
+  readonly reached: (live: Live) => void
+  readonly streamDown: (live: Live, down: boolean) => void
+  readonly idle: (live: Live) => void
+  readonly notification: (notification: McpProtocol.Notification) => Effect.Effect<void>
+  /** Since when nobody has used the connection, in milliseconds; nothing while somebody does. */
+  readonly unusedSince: (live: Live) => Effect.Effect<number | undefined>
+}
+
+const defaultPingTimeout = Duration.seconds(5)
+
+export const watch = (config: McpConfig.ServerConfig, live: Live, ears: Ears): Effect.Effect<void> => {
+  const { keepAlive, lifetime } = config
+  const fibers = [
+    Effect.map(Deferred.await(live.session.closed), (error) => ears.ended(live, error)),
+    Stream.runForEach(
+      live.session.incoming,
+      (notification) => live.over ? Effect.void : ears.notification(notification)
+    )
+  ]
+  if (live.session.info.transport === "http") fibers.push(watchStream(live, ears))
+  if (keepAlive !== undefined) fibers.push(watchSilence(config, keepAlive, live, ears))
+  if (typeof lifetime === "object") fibers.push(watchUse(lifetime.idle, live, ears))
+  return Effect.forEach(fibers, (fiber) => Effect.forkIn(Effect.interruptible(fiber), live.scope), { discard: true })
+}
+
+/** A stream that was open and is offered no more may mean that the server has forgotten the session. */
+const watchStream = (live: Live, ears: Ears): Effect.Effect<void> => {
+  let wasOpen = false
+  return Stream.runForEach(live.session.serverStream.changes, (state) => {
+    const lost = state === "none" && wasOpen
+    wasOpen = state === "open"
+    ears.streamDown(live, state === "down")
+    return lost ? ping(live, defaultPingTimeout, ears) : Effect.void
+  })
+}
+
+const watchSilence = (
+  config: McpConfig.ServerConfig,
+  { every, timeout = defaultPingTimeout }: NonNullable<McpConfig.ServerConfig["keepAlive"]>,
+  live: Live,
+  ears: Ears
+): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const before = yield* live.session.stats
+    yield* Effect.sleep(every)
+    const { inFlight, received } = yield* live.session.stats
+    // A server that takes one request at a time is not asked while it works; the request has its deadline.
+    const busy = inFlight > 0 && McpConfig.concurrencyOf(config) === 1
+    if (received === before.received && !busy && live.unreachable === undefined) yield* ping(live, timeout, ears)
+  }).pipe(Effect.forever)
+
+const watchUse = (idle: Duration.Duration, live: Live, ears: Ears): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const millis = Duration.toMillis(idle)
+    while (true) {
+      const since = yield* ears.unusedSince(live)
+      const left = since === undefined ? millis : since + millis - (yield* Clock.currentTimeMillis)
+      if (left <= 0) ears.idle(live)
+      yield* Effect.sleep(left <= 0 ? millis : left)
+    }
+  })
+
+/** Whether the server answers, whatever it answers. */
+export const ping = (
+  live: Live,
+  timeout: Duration.Duration = defaultPingTimeout,
+  ears: Ears
+): Effect.Effect<void> => {
+  const options: McpSession.RequestOptions & Waited = { timeout, maxTotal: timeout, ungated: true }
+  return Effect.match(live.session.requestWith("ping", undefined, nothing, options), {
+    onSuccess: () => ears.reached(live),
+    onFailure: (error) => hear(live, error, ears)
+  })
+}
+
+const nothing = () => ({ value: undefined })
+
+const hear = (live: Live, error: McpError.McpError, ears: Ears): void => {
+  switch (error._tag) {
+    case "SessionExpired":
+      return ears.expired(live, error)
+    case "RequestTimeout":
+      return ears.silent(live, error)
+    case "ConnectFailed":
+    case "ConnectionClosed":
+    case "ResponseLost":
+      return ears.unreachable(live, error)
+    case "HttpError":
+      return McpError.isTransient(error) ? ears.unreachable(live, error) : ears.reached(live)
+    default:
+      return ears.reached(live)
+  }
+}
