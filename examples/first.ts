@@ -1,19 +1,18 @@
 /**
- * The first example of the README: opens a session with a local server, lists its tools and calls one.
+ * The first example of the README: connects to a local server, lists its tools and calls one.
  */
-import { McpConfig, McpSession, McpTransport } from "@mcp-runtime/core"
+import { McpConfig, McpConnection } from "@mcp-runtime/core"
 import { NodeMcp } from "@mcp-runtime/node"
 import { Effect } from "effect"
 import { notesServer } from "./servers/start.js"
 
 export const program = Effect.gen(function*() {
-  const transport = yield* McpTransport.McpTransport
   const config = yield* McpConfig.decode({ name: "notes", transport: "stdio", ...notesServer })
-  const session = yield* McpSession.open(yield* transport.channel(config))
+  const notes = yield* McpConnection.make(config)
 
-  const tools = yield* McpSession.listTools(session)
-  const result = yield* McpSession.callTool(
-    session,
+  const tools = yield* McpConnection.listTools(notes)
+  const result = yield* McpConnection.callTool(
+    notes,
     { name: "add_note", arguments: { text: "buy milk" } },
     { timeout: "5 seconds" }
   )

@@ -2,7 +2,14 @@
  * What `npm start` runs: sessions with two bundled servers, what they can do, what happens when something goes wrong, and
  * that nothing is left behind. Needs no network.
  */
-import { type McpConfig, McpConfig as Config, type McpProtocol, McpSession, McpTransport } from "@mcp-runtime/core"
+import {
+  type McpConfig,
+  McpConfig as Config,
+  McpConnection,
+  type McpProtocol,
+  McpSession,
+  McpTransport
+} from "@mcp-runtime/core"
 import { NodeMcp } from "@mcp-runtime/node"
 import { LeakCheck } from "@mcp-runtime/testing"
 import { Console, Effect, Exit, Fiber, Stream } from "effect"
@@ -74,6 +81,19 @@ const useWeather = Effect.gen(function*() {
   yield* say(`  the server says: ${farewell._tag === "Some" ? farewell.value : "nothing"}`)
 }).pipe(Effect.scoped)
 
+const heal = Effect.gen(function*() {
+  yield* say("\nhealing: a connection outlives its server")
+  const config = yield* Config.decode({ name: "notes", transport: "stdio", ...notesServer })
+  const notes = yield* McpConnection.make(config)
+
+  yield* McpConnection.callTool(notes, { name: "add_note", arguments: { text: "buy milk" } })
+  const lost = yield* Effect.flip(Effect.asVoid(McpConnection.callTool(notes, { name: "crash" })))
+  yield* say(`  the server has crashed under a call: ${lost._tag}; it may have run, so it is not sent again`)
+
+  const again = yield* McpConnection.callTool(notes, { name: "add_note", arguments: { text: "buy bread" } })
+  yield* say(`  the next call runs in a new process: ${textOf(again)}`)
+}).pipe(Effect.scoped)
+
 const meetTrouble = Effect.gen(function*() {
   yield* say("\ntrouble: every failure is a typed error that says what to do")
   const troubles: ReadonlyArray<McpConfig.ServerConfigInput> = [
@@ -100,7 +120,9 @@ const meetTrouble = Effect.gen(function*() {
   }
 })
 
-const tour = Effect.all([useNotes, useWeather, meetTrouble], { discard: true }).pipe(Effect.provide(NodeMcp.layer))
+const tour = Effect.all([useNotes, useWeather, heal, meetTrouble], { discard: true }).pipe(
+  Effect.provide(NodeMcp.layer)
+)
 
 const main = LeakCheck.noLeaks(tour).pipe(
   Effect.zipRight(say("\nAll sessions are closed: no process, socket, timer or fiber is left.")),

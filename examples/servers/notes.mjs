@@ -28,4 +28,6 @@ server.registerTool("count", {
 
 server.registerTool("wait_for_ever", { description: "Never answers", inputSchema: {} }, () => new Promise(() => {}))
 
+server.registerTool("crash", { description: "Ends the server", inputSchema: {} }, () => process.exit(1))
+
 await server.connect(new StdioServerTransport())

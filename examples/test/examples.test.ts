@@ -12,7 +12,7 @@ describe("the README", () => {
   it.live("its first example runs and does what it says", () =>
     Effect.gen(function*() {
       const { result, tools } = yield* program
-      assert.deepStrictEqual(tools, ["add_note", "count", "wait_for_ever"])
+      assert.deepStrictEqual(tools, ["add_note", "count", "wait_for_ever", "crash"])
       assert.deepStrictEqual(result, [{ type: "text", text: "kept; 1 note(s)" }])
     }))
 
@@ -29,6 +29,8 @@ describe("the README", () => {
         promisify(execFile)("npm", ["start"], { cwd: root, timeout: 60_000 })
       )
       assert.include(stdout, "no process, socket, timer or fiber is left")
+      assert.include(stdout, "OutcomeUnknown")
+      assert.include(stdout, "the next call runs in a new process: kept; 1 note(s)")
       assert.include(stdout, "SpawnFailed")
       assert.notInclude(stdout + stderr, "secret")
     }), 60_000)

@@ -1,7 +1,8 @@
 /**
  * An MCP server over Streamable HTTP that answers as fast as Node can: HTTP/1.1 by hand on bare sockets, answers ready
  * made. `/json` answers requests with JSON, `/sse` with an event stream, `/streams` with the number of standalone streams
- * that are open. Listens on a free port of 127.0.0.1, tells it on stdout, and ends when its stdin does.
+ * that are open. `/forgetful` answers as `/json`, and forgets its one session with each call of the tool `forget`: what
+ * still brings the old id gets 404. Listens on a free port of 127.0.0.1, tells it on stdout, and ends when its stdin does.
  */
 import { createServer } from "node:net"
 import { response, resultFor, toolsResult } from "./answers.mjs"
@@ -9,17 +10,29 @@ import { response, resultFor, toolsResult } from "./answers.mjs"
 const tools = toolsResult(1, 1)
 const session = "bench-session"
 
+/** The session of `/forgetful` that is remembered. */
+let remembered = 0
+
 const accepted = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n"
 const deleted = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 const streaming = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n" +
   "transfer-encoding: chunked\r\n\r\n"
 const refused = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
-const sessionHeader = (message) => message.method === "initialize" ? `mcp-session-id: ${session}\r\n` : ""
+const unknown = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 
-const asJson = (message, body) =>
-  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n${sessionHeader(message)}content-length: ${body.length}\r\n\r\n` +
-  body
+const sessionHeader = (message, id = session) => message.method === "initialize" ? `mcp-session-id: ${id}\r\n` : ""
+
+const asJson = (message, body, id) =>
+  "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n" +
+  `${sessionHeader(message, id)}content-length: ${body.length}\r\n\r\n${body}`
+
+const forgetfully = (head, message, text) => {
+  if (message.method === "initialize") return asJson(message, text, `${session}-${remembered}`)
+  if (!head.includes(`mcp-session-id: ${session}-${remembered}\r\n`)) return unknown
+  if (message.params?.name === "forget") remembered++
+  return asJson(message, text)
+}
 
 const asEvents = (message, body) => {
   const event = `event: message\ndata: ${body}\n\n`
@@ -44,6 +57,7 @@ const answer = (head, body, socket) => {
   const result = resultFor(message, tools)
   if (result === undefined) return accepted
   const text = response(message.id, result)
+  if (head.startsWith("POST /forgetful ")) return forgetfully(`${head}\r\n`, message, text)
   return head.startsWith("POST /sse ") ? asEvents(message, text) : asJson(message, text)
 }
 

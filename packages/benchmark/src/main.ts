@@ -7,12 +7,13 @@ import { type Options, parse, usage } from "./options.js"
 import type { Line, Row } from "./row.js"
 import { callRows } from "./rows/calls.js"
 import { idleRow } from "./rows/idle.js"
+import { recoveryRow } from "./rows/recovery.js"
 import { startRows } from "./rows/start.js"
 import { allMet, render } from "./table.js"
 
 const rowDeadlineMillis = 90_000
 
-const rows: ReadonlyArray<Row> = [...callRows, ...startRows, idleRow]
+const rows: ReadonlyArray<Row> = [...callRows, ...startRows, recoveryRow, idleRow]
 
 const withDeadline = async <A>(name: string, work: Promise<A>): Promise<A> => {
   let timer: NodeJS.Timeout | undefined

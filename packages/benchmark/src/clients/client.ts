@@ -7,6 +7,9 @@
 /** Who is measured: the raw SDK, this library, or code written by hand for nothing but this. */
 export type Contender = "sdk" | "ours" | "limit"
 
+/** Our own ways: a bare session; a connection; a connection while a tracer listens. */
+export type Way = "session" | "connection" | "traced"
+
 export type Wire =
   | { readonly type: "stdio"; readonly script: string; readonly args: ReadonlyArray<string> }
   | { readonly type: "http"; readonly url: string }

@@ -2,7 +2,7 @@
  * One open session per contender, for as long as a row needs them.
  */
 import { load } from "../clients/all.js"
-import type { Contender, Session, Wire } from "../clients/client.js"
+import type { Contender, Session, Way, Wire } from "../clients/client.js"
 import { contenders } from "../measure.js"
 
 export type PerContender<A> = { readonly [C in Contender]: A }
@@ -16,13 +16,14 @@ export const forEach = async <A>(make: (contender: Contender) => Promise<A>): Pr
 
 export const withSessions = async <A>(
   wire: Wire,
+  way: Way,
   use: (sessions: PerContender<Session>) => Promise<A>
 ): Promise<A> => {
   const opened: Array<Session> = []
   try {
     return await use(
       await forEach(async (contender) => {
-        const session = await (await load(contender))(wire)
+        const session = await (await load(contender, way))(wire)
         opened.push(session)
         return session
       })

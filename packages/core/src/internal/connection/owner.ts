@@ -41,7 +41,7 @@ import { Known } from "./known.js"
 import { isRemote, type Ladder, patience } from "./ladder.js"
 import { Live } from "./live.js"
 import * as Opening from "./opening.js"
-import { States } from "./states.js"
+import type { States } from "./states.js"
 import { type Ears, ping, watch } from "./watch.js"
 
 type Command = "close" | "reconnect" | "disable" | "enable"
@@ -413,7 +413,7 @@ export class Owner {
     this.cancelTimer()
     const { ladder } = this.parts
     return Effect.gen(this, function*() {
-      yield* this.log(Effect.logInfo(`the session is lost: ${error.message}`))
+      yield* this.log(Effect.logDebug(`the session is lost: ${error.message}`))
       if (ladder.lasted(this.now() - live.readyAt)) {
         this.tries = 0
         yield* ladder.reset
