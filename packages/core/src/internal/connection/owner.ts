@@ -236,8 +236,13 @@ export class Owner {
   /** A call has met this error. */
   hear(live: Live, error: McpError.McpError): void {
     if (error._tag === "SessionExpired") return this.ears.expired(live, error)
-    const reset = error._tag === "ConnectionClosed" && error.reason !== "Closing"
-    if (error._tag === "ConnectFailed" || reset) this.ears.unreachable(live, error)
+    if (error._tag === "ConnectFailed") return this.ears.unreachable(live, error)
+    if (error._tag !== "ConnectionClosed" || error.reason === "Closing") return
+    const { transport } = live.session.info
+    // Over HTTP each request may have a connection of its own.
+    return transport === "http" || transport === "sse"
+      ? this.ears.unreachable(live, error)
+      : this.ears.ended(live, error)
   }
 
   private lose(live: Live, error: McpError.McpError, drain: boolean): void {
