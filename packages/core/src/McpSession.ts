@@ -228,6 +228,7 @@ const openIn = (
 ): Effect.Effect<McpSession, McpError.McpError> =>
   Effect.gen(function*() {
     const { config } = channel
+    const concurrency = yield* concurrencyOf(config.name, options)
     const limits = McpConfig.limitsOf(config)
     const timeouts = McpConfig.timeoutsOf(config)
     const handlers = options.handlers ?? (yield* ClientHandlers.ClientHandlers)
@@ -265,7 +266,6 @@ const openIn = (
     }
     const deadlines: Deadlines = new Deadlines(yield* Effect.clock, runtime, (now) => engine.expire(now))
     const quiet = new Quiet(deadlines)
-    const concurrency = options.concurrency ?? Number.POSITIVE_INFINITY
     const engine: Engine = new Engine(config.name, limits, concurrency, deadlines, {
       notification: inbox.offer,
       request: serverRequests.start,
@@ -321,6 +321,21 @@ const openIn = (
     yield* chooseLogLevel(session, options.logLevel ?? config.logLevel, warnings)
     return session
   }).pipe(Scope.extend(scope))
+
+const concurrencyOf = (
+  server: string,
+  { concurrency = Number.POSITIVE_INFINITY }: SessionOptions
+): Either.Either<number, McpError.McpError> =>
+  concurrency >= 1
+    ? Either.right(concurrency)
+    : Either.left(
+      new McpError.ConfigInvalid({
+        server,
+        operation: "open",
+        executed: "no",
+        problems: [{ field: "concurrency", problem: "must be a number of at least 1" }]
+      })
+    )
 
 /**
  * A wire bounds its own closing; this is for one that does not. It goes on in the background while the session is over, and
@@ -420,10 +435,10 @@ const make = (parts: Parts): McpSession => {
       sent: engine.sent,
       received: engine.received,
       inFlight: engine.inFlight,
-      quietSince: engine.inFlight === 0 ? quiet.since : undefined,
+      quietSince: engine.working === 0 ? quiet.since : undefined,
       warnings: warnings.snapshot
     })),
-    quiet: Effect.suspend(() => engine.inFlight === 0 ? Effect.void : quiet.await)
+    quiet: Effect.suspend(() => engine.working === 0 ? Effect.void : quiet.await)
   }
 }
 

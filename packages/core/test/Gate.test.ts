@@ -3,7 +3,7 @@
  * `GateSchedules.test.ts` has the same under random schedules.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpError, McpSession } from "@mcp-runtime/core"
+import { McpConfig, McpError, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Deferred, Effect, Exit, Fiber, Scope, TestClock } from "effect"
 import {
@@ -195,7 +195,7 @@ describe("the deadline of one that waits", () => {
           "x/work"
         ])
         assert.isTrue(McpError.isReplayable(error))
-        assert.include(error.detail, "2 other requests")
+        assert.include(error.detail, "may be at once (2)")
         assert.include(error.message, "busy")
         yield* TestClock.adjust("1 second")
       }
@@ -293,7 +293,58 @@ interface Waited {
 
 const ungated: McpSession.RequestOptions & Waited = { ungated: true, timeout: "5 seconds" }
 
+describe("what a connection has waited for", () => {
+  it.scoped("a call whose time is over already is not sent, and harms no turn", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make(hanging)
+      const session = yield* McpSession.open(server.channel, { concurrency: 1 })
+      yield* TestClock.adjust("10 seconds")
+      const late: McpSession.RequestOptions & Waited = {
+        timeout: "2 seconds",
+        maxTotal: "9 seconds",
+        waited: { idleFrom: 9000, totalFrom: 0 }
+      }
+      const error = failure(yield* Fiber.join(yield* forkWork(session, 0, late)))
+      assert(error._tag === "RequestTimeout" && error.kind === "wait" && error.executed === "no")
+      assert.strictEqual(error.millis, 9000)
+      yield* forkWork(session, 1)
+      assert.deepStrictEqual(yield* sentNumbers(server), [1])
+    }))
+
+  it.scoped("a bound that lets nobody through is refused", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make(hanging)
+      for (const concurrency of [0, -1, Number.NaN]) {
+        const error = yield* Effect.flip(Effect.asVoid(McpSession.open(server.channel, { concurrency })))
+        assert.strictEqual(error._tag, "ConfigInvalid")
+      }
+      assert.strictEqual((yield* server.stats).attempts, 0)
+    }))
+})
+
 describe("what is not work", () => {
+  it.scoped("does not count as use, and needs no room among the requests", () =>
+    Effect.gen(function*() {
+      const config = yield* McpConfig.decode({
+        name: "scripted",
+        transport: "stdio",
+        command: "x",
+        limits: { inFlight: 1 }
+      })
+      const server = yield* ScriptedServer.make({ ...hanging, config })
+      const session = yield* McpSession.open(server.channel)
+      yield* TestClock.adjust("5 seconds")
+      const ping = yield* forkWork(session, 100, ungated)
+      assert.strictEqual((yield* session.stats).quietSince, 0)
+      yield* session.quiet
+      yield* answer(server, 100)
+      yield* Fiber.join(ping)
+      assert.strictEqual((yield* session.stats).quietSince, 0)
+      yield* forkWork(session, 0)
+      yield* forkWork(session, 101, ungated)
+      assert.deepStrictEqual(yield* sentNumbers(server), [100, 0, 101])
+    }))
+
   it.scoped("takes no turn: it waits for none, and nobody waits for it", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedServer.make(hanging)
@@ -479,7 +530,8 @@ describe("a burst", () => {
           "x/first": () => Effect.never
         }
       })
-      const session = yield* McpSession.open(server.channel, { concurrency: 1 })
+      const wire = tap(server.channel)
+      const session = yield* McpSession.open(wire.channel, { concurrency: 1 })
       yield* Effect.fork(session.request("x/first"))
       const { id } = yield* server.awaitReceived("x/first")
       const calls = yield* Effect.forEach(range(1000), (n) => Effect.fork(Effect.exit(work(session, n))))
@@ -496,6 +548,7 @@ describe("a burst", () => {
         "ConnectionClosed maybe": 1,
         "ConnectionClosed no": 990
       })
-      assert.strictEqual((yield* sentNumbers(server)).length, 10)
+      yield* macrotask
+      assert.strictEqual(wire.sent.length, 11, "nothing is handed to a wire that has ended")
     }))
 })

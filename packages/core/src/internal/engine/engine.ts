@@ -111,6 +111,11 @@ export class Engine {
     return this.pending.size
   }
 
+  /** How many of them are work: a question whether the server is there is none. */
+  get working(): number {
+    return this.pending.size - this.ungated
+  }
+
   /** Why the session is over, if it is. */
   get reason(): McpError.McpError | undefined {
     return this.ended
@@ -129,12 +134,13 @@ export class Engine {
     return Effect.uninterruptibleMask((restore) => {
       let pending: Pending | undefined = undefined
       const answer = Effect.async<A, McpError.McpError>((resume) => {
-        const refusal = this.refusal(method)
+        const refusal = this.refusal(method, call)
         if (refusal !== undefined) {
           resume(Effect.fail(refusal))
           return
         }
         pending = this.register(method, params, decode, resume as Pending["resume"], call)
+        if (call.totalFrom !== undefined && this.isOver(pending)) return
         if (pending.ungated || (this.queue.size === 0 && this.underWay <= this.concurrency)) this.transmit(pending)
         else this.queue.add(pending)
       })
@@ -255,7 +261,19 @@ export class Engine {
     return next
   }
 
-  private timeOut(pending: Pending, total: boolean): void {
+  /** A call may have waited for its session until its time was over. */
+  private isOver(pending: Pending): boolean {
+    const now = this.deadlines.now()
+    if (Math.min(pending.idleAt, pending.totalAt) > now || !this.settle(pending)) return false
+    this.timeOut(pending, pending.totalAt <= now, "there was no session in time")
+    return true
+  }
+
+  private timeOut(
+    pending: Pending,
+    total: boolean,
+    waited = `as many other requests were under way as may be at once (${this.concurrency})`
+  ): void {
     const sent = pending.unsent === undefined
     const error = new McpError.RequestTimeout({
       server: this.server,
@@ -263,18 +281,16 @@ export class Engine {
       executed: sent ? "maybe" : "no",
       kind: sent ? total ? "total" : "idle" : "wait",
       millis: total ? pending.total : pending.idle,
-      detail: sent
-        ? undefined
-        : `${this.concurrency} other requests were under way, which is as many as may be at once`,
+      detail: sent ? undefined : waited,
       stderrTail: this.transport?.stderrTail()
     })
     this.finish(pending, Effect.fail(error))
     this.abandon(pending, "timed out")
   }
 
-  private refusal(method: string): McpError.McpError | undefined {
+  private refusal(method: string, call: Call): McpError.McpError | undefined {
     if (this.ended !== undefined || this.transport === undefined) return this.notConnected(method)
-    if (this.pending.size >= this.limits.inFlight) {
+    if (this.working >= this.limits.inFlight && call.ungated !== true) {
       return new McpError.LimitExceeded({
         server: this.server,
         operation: method,
@@ -331,7 +347,7 @@ export class Engine {
 
   /** How many have a turn. */
   private get underWay(): number {
-    return this.pending.size - this.queue.size - this.ungated
+    return this.working - this.queue.size
   }
 
   private transmit(pending: Pending): void {
@@ -346,7 +362,7 @@ export class Engine {
     if (!this.pending.delete(pending.id)) return false
     if (pending.ungated) this.ungated--
     const waited = pending.unsent !== undefined && this.queue.delete(pending)
-    if (this.pending.size === 0) this.events.quiet()
+    if (this.working === 0 && !pending.ungated) this.events.quiet()
     else if (!waited && this.queue.size > 0) this.advanceSoon()
     return true
   }
