@@ -139,7 +139,8 @@ export class Calls {
     const { operation: { method, options } } = call
     const from = call.sent ? this.owner.now() : call.startedAt
     const waiting = this.owner.untilLive(method, call.era)
-    return Effect.matchCauseEffect(this.inTime(call, waiting, from), {
+    const late = () => ({ kind: "wait", detail: `there is no session: ${describe(this.owner)}` } as const)
+    return Effect.matchCauseEffect(this.inTime(call, waiting, from, late), {
       onFailure: (cause) => this.failed(call, cause),
       onSuccess: (live) => this.sendOver(call, live, withWaited(options, { idleFrom: from, totalFrom: call.startedAt }))
     })
@@ -190,17 +191,21 @@ export class Calls {
 
   private runAside<A>(call: Call<A>): Result<A> {
     const from = this.owner.now()
-    const { operation: { options, send } } = call
+    const { operation: { method, options, send } } = call
+    const late = () => ({ kind: "handshake", detail: "a session of its own for this call was not open" } as const)
+    let sent = false
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(this, function*() {
         const scope = yield* Scope.make()
-        const running = Effect.flatMap(
-          this.inTime(call, this.owner.openAside(scope), from),
-          (live) => send(live.session, withWaited(options, { idleFrom: from, totalFrom: call.startedAt }))
-        )
-        const closed = Effect.zipRight(
+        // Nobody waits for the end of what has not opened in time.
+        const opening = Effect.disconnect(this.owner.openAside(scope))
+        const running = Effect.flatMap(this.inTime(call, opening, from, late), (live) => {
+          sent = true
+          return send(live.session, withWaited(options, { idleFrom: from, totalFrom: call.startedAt }))
+        })
+        const closed = Effect.flatMap(
           this.owner.closed,
-          Effect.fail(this.owner.closing(call.operation.method))
+          () => Effect.fail(Errors.about(this.owner.closing(method), method, sent ? "maybe" : "no"))
         )
         const exit = yield* Effect.exit(restore(Effect.raceFirst(running, closed)))
         yield* this.owner.closeAside(scope)
@@ -228,12 +233,20 @@ export class Calls {
     return Effect.raceFirst(Effect.sleep(millis), this.owner.closed)
   }
 
-  private endsBefore<A>(call: Call<A>, delay: number): boolean {
-    return this.owner.now() + delay >= call.startedAt + this.total(call.operation.options)
+  /** Until something was sent, all of it is waiting. */
+  private endsBefore<A>({ operation: { options }, sent, startedAt }: Call<A>, delay: number): boolean {
+    const total = this.total(options)
+    const bound = sent ? total : Math.min(total, millisOf(options?.timeout, this.timeouts.request))
+    return this.owner.now() + delay >= startedAt + bound
   }
 
   /** Waiting counts against the deadlines of the call. */
-  private inTime<A, B>(call: Call<A>, waiting: Result<B>, from: number): Result<B> {
+  private inTime<A, B>(
+    call: Call<A>,
+    waiting: Result<B>,
+    from: number,
+    late: () => Pick<McpError.RequestTimeout, "kind" | "detail">
+  ): Result<B> {
     const { operation: { method, options } } = call
     const idle = millisOf(options?.timeout, this.timeouts.request)
     const until = Math.min(from + idle, call.startedAt + this.total(options))
@@ -247,9 +260,8 @@ export class Calls {
             server: this.owner.server,
             operation: method,
             executed: "no",
-            kind: "wait",
             millis: until - from,
-            detail: `there is no session: ${describe(this.owner)}`
+            ...late()
           })
       })
     })

@@ -24,7 +24,7 @@ import { isTraced, traced } from "./tracing.js"
 /** What the operations of a connection need beside what applications see. */
 export interface Connection extends McpConnection {
   readonly owner: Owner
-  readonly performWith: <A>(operation: Operation<A>, budget: Budget) => Effect.Effect<A, McpError.McpError>
+  readonly performWith: <A>(operation: Operation<A>, budget?: Budget) => Effect.Effect<A, McpError.McpError>
   readonly budget: (options: CallOptions | undefined) => Budget
 }
 

@@ -21,6 +21,8 @@ export class Known {
   private readonly stale = new Set<Kind>()
   /** How often each kind was called out of date, so that a listing under way is not taken for a newer one. */
   private readonly versions = new Map<Kind, number>()
+  /** With which version the listing began that is remembered. */
+  private readonly remembered = new Map<Kind, number>()
   private tools: ReadonlyMap<string, McpProtocol.Tool> = new Map()
 
   /** What was listed, and is to be listed again in a new session. */
@@ -40,8 +42,10 @@ export class Known {
     return this.versions.get(kind) ?? 0
   }
 
-  /** A listing that began at this version is complete. */
+  /** A listing that began at this version is complete. It may be older than one that was complete before. */
   remember(kind: Kind, version: number, items: ReadonlyArray<unknown>): void {
+    if (version < (this.remembered.get(kind) ?? 0)) return
+    this.remembered.set(kind, version)
     this.listed.add(kind)
     if (version === this.version(kind)) this.stale.delete(kind)
     if (kind === "tools") {
@@ -91,7 +95,8 @@ const problemsOf = (tool: McpProtocol.Tool | undefined, args: unknown): Readonly
   if (!Array.isArray(required)) return none
   let problems: Array<McpError.ConfigProblem> | undefined = undefined
   for (const key of required as ReadonlyArray<unknown>) {
-    if (typeof key !== "string" || (args !== undefined && Object.hasOwn(args, key))) continue
+    // What is undefined does not become JSON.
+    if (typeof key !== "string" || (args !== undefined && Object.hasOwn(args, key) && args[key] !== undefined)) continue
     problems ??= []
     problems.push({ field: `arguments.${McpError.displayText(key, 128)}`, problem: "is required" })
   }

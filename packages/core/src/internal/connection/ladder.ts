@@ -99,7 +99,7 @@ export class Ladder {
   /** After how many milliseconds to try again; nothing when the breaker has opened. */
   next(error: McpError.McpError, now: number): Effect.Effect<number | undefined> {
     return Effect.map(this.stepper.next(error), (step) => {
-      if (Option.isSome(step)) return step.value.delayMillis
+      if (Option.isSome(step)) return Math.ceil(step.value.delayMillis)
       this.openUntil = now + this.coolDown
       this.coolDown = Math.min(this.coolDown * 2, this.settings.coolDown * coolDownGrowth)
       return undefined

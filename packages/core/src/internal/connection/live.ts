@@ -12,6 +12,8 @@ export class Live {
   unreachable: McpError.McpError | undefined = undefined
   /** The server's own stream is being opened again. */
   streamDown = false
+  /** What the server said meanwhile was not heard. */
+  deaf = false
   /** How many pings in a row had no answer. */
   silences = 0
   readyAt = 0

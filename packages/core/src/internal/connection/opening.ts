@@ -4,6 +4,7 @@
  * Owns: the order of one opening: handshake, log level, subscriptions, lists. All of it before anybody may use the session.
  * May not touch: when it is tried, and what a failure means.
  */
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -13,6 +14,7 @@ import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as McpSession from "../../McpSession.js"
 import type * as McpTransport from "../../McpTransport.js"
+import * as Errors from "../engine/errors.js"
 import type { Kind, Known } from "./known.js"
 
 /** What the application has asked of earlier sessions, and expects of the next one. */
@@ -36,6 +38,11 @@ export const open = (
       generation
     })
     yield* restoreInTime(session, channel.config, wishes)
+    // Not everything of it complains when the session ends under it.
+    if (yield* Deferred.isDone(session.closed)) {
+      const reason = yield* Deferred.await(session.closed)
+      return yield* Effect.fail(Errors.about(reason, "open", "no"))
+    }
     return session
   })
 

@@ -4,12 +4,14 @@
  * Owns: what a connection adds to an operation of a session: checks before it is sent, what is remembered after it.
  * May not touch: how it is sent, and again.
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { CallOptions, McpConnection } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as McpSession from "../../McpSession.js"
+import type { Waited } from "../engine/calls.js"
 import type { Port } from "../operations/port.js"
 import type { Budget } from "./calls.js"
 import type { Connection } from "./connection.js"
@@ -48,30 +50,43 @@ export const callTool = (
   params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
   options?: CallOptions
 ): Result<McpProtocol.CallToolResult> => {
-  const call = connection.perform({
-    method: "tools/call",
-    target: params.name,
-    options,
-    send: (session, options) => McpSession.callTool(session, params, options)
-  })
-  const { known } = internals(connection).owner
+  const { budget: budgetOf, owner, performWith } = internals(connection)
+  const call = (options: CallOptions | undefined, budget?: Budget) =>
+    performWith({
+      method: "tools/call",
+      target: params.name,
+      options,
+      send: (session, options) => McpSession.callTool(session, params, options)
+    }, budget)
+  const problem = () => owner.known.problem(connection.server, params.name, params.arguments)
   return Effect.suspend(() => {
-    const problem = known.problem(connection.server, params.name, params.arguments)
-    if (problem === undefined) return call
-    return known.isStale("tools") ? believeOnlyFresh(connection, params, call) : Effect.fail(problem)
+    const refusal = problem()
+    if (refusal === undefined) return call(options)
+    if (!owner.known.isStale("tools")) return Effect.fail(refusal)
+    // The server has said that its tools have changed: it is asked before a call is refused.
+    const budget = budgetOf(options)
+    const startedAt = owner.now()
+    const asking = { timeout: options?.timeout, maxTotal: options?.maxTotal, replay: options?.replay }
+    return Effect.flatMap(
+      Effect.option(listing(connection, "tools", "tools/list", asking, McpSession.listTools, budget)),
+      () => {
+        const refusal = problem()
+        return refusal === undefined ? call(within(options, owner.now() - startedAt), budget) : Effect.fail(refusal)
+      }
+    )
   })
 }
 
-/** The server has said that its tools have changed: it is asked before a call is refused. */
-const believeOnlyFresh = <A>(
-  connection: McpConnection,
-  params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
-  call: Result<A>
-): Result<A> =>
-  Effect.flatMap(Effect.option(listTools(connection)), () => {
-    const problem = internals(connection).owner.known.problem(connection.server, params.name, params.arguments)
-    return problem === undefined ? call : Effect.fail(problem)
-  })
+/** What is left of `maxTotal` after this many milliseconds. */
+const within = (options: CallOptions | undefined, passed: number): CallOptions | undefined =>
+  options?.maxTotal === undefined || options.maxTotal === null || passed === 0 ? options : {
+    ...options,
+    // A time that is refused when it is sent stays what it is.
+    maxTotal: Option.match(Duration.decodeUnknown(options.maxTotal), {
+      onNone: () => options.maxTotal,
+      onSome: (total) => Math.max(1, Duration.toMillis(total) - passed)
+    })
+  }
 
 /**
  * The complete list of tools, from the server. It is remembered to check arguments, and listed again in each new session.
@@ -130,25 +145,33 @@ const listing = <A>(
   kind: Kind,
   method: string,
   options: CallOptions | undefined,
-  list: (port: Port, options?: McpSession.RequestOptions) => Result<McpProtocol.Listing<A>>
+  list: (port: Port, options?: McpSession.RequestOptions) => Result<McpProtocol.Listing<A>>,
+  shared?: Budget
 ): Result<McpProtocol.Listing<A>> => {
-  const { budget: budgetOf, owner: { known }, performWith } = internals(connection)
-  const begin = (budget: Budget, beginnings: number): Result<McpProtocol.Listing<A>> =>
+  const { budget: budgetOf, owner, performWith } = internals(connection)
+  const { known } = owner
+  const begin = (budget: Budget, startedAt: number, beginnings: number): Result<McpProtocol.Listing<A>> =>
     Effect.suspend(() => {
       const version = known.version(kind)
-      return performWith({ method, options, send: Effect.succeed }, budget).pipe(
-        Effect.flatMap((session) => list(inOneSession(session, performWith, budget), options)),
+      const waiting = within(options, owner.now() - startedAt)
+      const asking: (CallOptions & Waited) | undefined = options?.maxTotal === undefined
+        ? options
+        : { ...options, waited: { idleFrom: startedAt, totalFrom: startedAt } }
+      return performWith({ method, options: waiting, send: Effect.succeed }, budget).pipe(
+        Effect.flatMap((session) => list(inOneSession(session, performWith, budget), asking)),
         Effect.tap(({ items }) => Effect.sync(() => known.remember(kind, version, items))),
         Effect.catchSomeDefect((defect) =>
           defect !== moved
             ? Option.none()
             : Option.some(
-              beginnings < mostBeginnings ? begin(budget, beginnings + 1) : Effect.fail(neverWhole(connection, method))
+              beginnings < mostBeginnings
+                ? begin(budget, startedAt, beginnings + 1)
+                : Effect.fail(neverWhole(connection, method))
             )
         )
       )
     })
-  return Effect.suspend(() => begin(budgetOf(options), 1))
+  return Effect.suspend(() => begin(shared ?? budgetOf(options), owner.now(), 1))
 }
 
 const mostBeginnings = 5
@@ -171,9 +194,7 @@ const inOneSession = (
       method,
       options,
       send: (current, options) =>
-        current === session || params === undefined
-          ? current.requestWith(method, params, decode, options)
-          : Effect.die(moved)
+        current === session ? current.requestWith(method, params, decode, options) : Effect.die(moved)
     }, budget)
 })
 
@@ -233,7 +254,17 @@ export const subscribe = (connection: McpConnection, uri: string, options?: Call
     connection.perform({
       method: "resources/subscribe",
       options,
-      send: (session, options) => McpSession.subscribe(session, uri, options)
+      // A session that takes the place of this one meanwhile is to know of it.
+      send: (session, options) =>
+        Effect.suspend(() => {
+          const { subscriptions } = internals(connection).owner
+          if (subscriptions.has(uri)) return McpSession.subscribe(session, uri, options)
+          subscriptions.add(uri)
+          return Effect.onError(
+            McpSession.subscribe(session, uri, options),
+            () => Effect.sync(() => subscriptions.delete(uri))
+          )
+        })
     }),
     Effect.sync(() => void internals(connection).owner.subscriptions.add(uri))
   )
@@ -286,7 +317,17 @@ export const setLogLevel = (
     connection.perform({
       method: "logging/setLevel",
       options,
-      send: (session, options) => McpSession.setLogLevel(session, level, options)
+      // A session that takes the place of this one meanwhile is to know of it.
+      send: (session, options) =>
+        Effect.suspend(() => {
+          const { owner } = internals(connection)
+          const before = owner.logLevel
+          owner.logLevel = level
+          return Effect.onError(McpSession.setLogLevel(session, level, options), () =>
+            Effect.sync(() => {
+              if (owner.logLevel === level) owner.logLevel = before
+            }))
+        })
     }),
     Effect.sync(() => {
       internals(connection).owner.logLevel = level

@@ -110,6 +110,8 @@ export class Owner {
   /** Sessions of single calls. */
   private readonly aside = new Set<Scope.CloseableScope>()
   private channel: OpenChannel | undefined = undefined
+  /** A channel that was asked for before the last one was closed is not wanted any more. */
+  private channelsClosed = 0
   private trying: Try | undefined = undefined
   /** Completed for those who wait now, with a session or the reason why there is none. */
   private outcome = Deferred.unsafeMake<Live, McpError.McpError>(FiberId.none)
@@ -125,6 +127,9 @@ export class Owner {
   private probes = 0
   private releasedAt = 0
   private reconnecting: Deferred.Deferred<void> | undefined = undefined
+  private readonly commanded = new Set<Deferred.Deferred<void>>()
+  /** The last command, if it is to close and is not done. */
+  private closings: Deferred.Deferred<void> | undefined = undefined
 
   constructor(private readonly parts: Parts) {
     const { config, options } = parts
@@ -219,6 +224,7 @@ export class Owner {
     streamDown: (live, down) => {
       if (live.streamDown === down) return
       live.streamDown = down
+      if (down) live.deaf = true
       this.post({ _tag: "Shaken", live })
     },
     idle: (live) => this.post({ _tag: "Idle", live }),
@@ -227,10 +233,13 @@ export class Owner {
       return PubSub.publish(this.parts.notifications, notification)
     },
     unusedSince: (live) =>
-      Effect.map(live.session.stats, ({ quietSince }) =>
-        quietSince === undefined || this.holders > 0
-          ? undefined
-          : Math.max(quietSince, this.releasedAt, live.readyAt))
+      Effect.map(
+        live.session.stats,
+        ({ quietSince }) =>
+          quietSince === undefined || this.holders > 0 || this.aside.size > 0 || this.open.size > 1
+            ? undefined
+            : Math.max(quietSince, this.releasedAt, live.readyAt)
+      )
   }
 
   /** A call has met this error. */
@@ -263,13 +272,17 @@ export class Owner {
       })
   )
 
-  /** Succeeds when it is done. Concurrent wishes for a reconnection are one. */
+  /** Succeeds when it is done. Concurrent wishes for a reconnection, or to close, are one. */
   command(command: Command): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.released) return Effect.void
       if (command === "reconnect" && this.reconnecting !== undefined) return Deferred.await(this.reconnecting)
+      // Who comes while the first closes is not to be closed again by the second.
+      if (command === "close" && this.closings !== undefined && !this.demanded) return Deferred.await(this.closings)
       const done = Deferred.unsafeMake<void>(FiberId.none)
+      this.closings = command === "close" ? done : undefined
       if (command === "reconnect") this.reconnecting = done
+      this.commanded.add(done)
       this.post({ _tag: "Command", command, done })
       return Deferred.await(done)
     })
@@ -290,7 +303,9 @@ export class Owner {
   /** Its closing does not delay the call. */
   closeAside(scope: Scope.CloseableScope): Effect.Effect<void> {
     return Scope.close(scope, Exit.void).pipe(
-      Effect.zipRight(Effect.sync(() => this.aside.delete(scope))),
+      Effect.zipRight(Effect.sync(() => {
+        if (this.aside.delete(scope)) this.releasedAt = this.now()
+      })),
       Effect.forkIn(this.parts.scope),
       Effect.asVoid
     )
@@ -311,7 +326,7 @@ export class Owner {
         restore(Queue.take(this.parts.events)),
         (event) =>
           Effect.catchAllCause(this.handle(event), (cause) => {
-            if (event._tag === "Command") Deferred.unsafeDone(event.done, Effect.void)
+            if (event._tag === "Command") this.doneWith(event.done)
             return this.log(Effect.logError("the owner of a connection failed to handle an event", cause))
           })
       )
@@ -323,9 +338,8 @@ export class Owner {
     this.released = true
     return Effect.gen(this, function*() {
       yield* this.end(this.gone())
-      for (const event of yield* Queue.takeAll(this.parts.events)) {
-        if (event._tag === "Command") Deferred.unsafeDone(event.done, Effect.void)
-      }
+      // Not those in the queue: the owner may have been interrupted with one in its hand.
+      for (const done of this.commanded) this.doneWith(done)
       yield* this.parts.states.set({ _tag: "Closed", since: this.now() }, true)
       yield* PubSub.shutdown(this.parts.notifications)
     })
@@ -346,8 +360,15 @@ export class Owner {
       case "Idle":
         return this.onIdle(event.live)
       case "Command":
-        return Effect.zipRight(this.onCommand(event.command), Deferred.succeed(event.done, undefined))
+        return Effect.map(this.onCommand(event.command), () => this.doneWith(event.done))
     }
+  }
+
+  private doneWith(command: Deferred.Deferred<void>): void {
+    if (this.closings === command) this.closings = undefined
+    if (this.reconnecting === command) this.reconnecting = undefined
+    this.commanded.delete(command)
+    Deferred.unsafeDone(command, Effect.void)
   }
 
   private onDemand(): Effect.Effect<void> {
@@ -361,7 +382,10 @@ export class Owner {
       case "Reconnecting": {
         if (!this.waitsLong) return Effect.void
         const soonest = this.triedAt + leastBetweenTries - this.now()
-        return soonest <= 0 ? this.begin() : this.dueIn(soonest)
+        if (soonest <= 0) return this.begin()
+        return state.nextAt === undefined || state.nextAt <= this.now() + soonest
+          ? Effect.void
+          : this.waitForNextTry(state.error, soonest)
       }
       case "Failed": {
         const { openUntil } = this.parts.ladder
@@ -416,24 +440,30 @@ export class Owner {
     if (!this.open.has(live)) return Effect.void
     this.lastError = error
     this.cancelTimer()
-    const { ladder } = this.parts
+    const { ladder, states } = this.parts
     return Effect.gen(this, function*() {
       yield* this.log(Effect.logDebug(`the session is lost: ${error.message}`))
       if (ladder.lasted(this.now() - live.readyAt)) {
         this.tries = 0
         yield* ladder.reset
       }
-      yield* drain ? this.drain(live) : this.close(live)
-      if (this.isUnused()) return yield* this.rest
+      const working = drain && (yield* live.session.stats).quietSince === undefined
+      const closing = drain ? this.drain(live) : this.close(live)
+      if (this.isUnused() && !working) return yield* Effect.zipRight(closing, this.rest)
+      // It may take its time to end: meanwhile nobody is to take it for ready.
       const delay = yield* ladder.next(error, this.now())
-      if (delay === undefined) return yield* this.breaks()
-      return yield* delay === 0 ? this.begin() : this.waitForNextTry(error, delay)
+      if (delay === undefined) return yield* this.breaks(closing)
+      if (delay > 0) return yield* Effect.zipRight(this.waitForNextTry(error, delay), closing)
+      yield* states.set(this.reconnectingNow(this.tries + 1))
+      yield* closing
+      return yield* this.begin()
     })
   }
 
   /** Something about the session has changed that is not its end. */
   private onShaken(live: Live): Effect.Effect<void> {
-    const wasDown = this.state._tag === "Degraded" && this.state.reason === "StreamDown"
+    const back = live.deaf && !live.streamDown
+    if (back) live.deaf = false
     if (live.unreachable === undefined) {
       this.probes = 0
       this.cancelTimer()
@@ -443,7 +473,7 @@ export class Owner {
       : this.dueIn(Math.min(500 * 2 ** Math.min(this.probes++, 16), slowestProbe))
     return this.show(live).pipe(
       Effect.zipRight(probe),
-      Effect.zipRight(wasDown && !live.streamDown ? this.refreshIn(live) : Effect.void)
+      Effect.zipRight(back ? this.refreshIn(live) : Effect.void)
     )
   }
 
@@ -458,7 +488,9 @@ export class Owner {
     if (this.live !== live) return Effect.void
     return Effect.flatMap(this.ears.unusedSince(live), (since) => {
       // Somebody may have come meanwhile.
-      return since === undefined || !this.idledSince(since) ? Effect.void : this.rest
+      if (since === undefined || !this.idledSince(since)) return Effect.void
+      // It did not fail, however short it was.
+      return Effect.zipRight(this.parts.ladder.reset, this.rest)
     })
   }
 
@@ -477,7 +509,6 @@ export class Owner {
         )
       }
       case "reconnect":
-        this.reconnecting = undefined
         return this.state._tag === "Disabled" ? Effect.void : this.anew()
     }
   }
@@ -491,21 +522,25 @@ export class Owner {
     const attempt = ++this.attempts
     this.tries++
     this.triedAt = this.now()
-    const since = this.triedAt
-    const state: ConnectionState = this.established
-      ? {
-        _tag: "Reconnecting",
-        since,
-        attempt: this.tries,
-        error: this.lastError ?? this.closing("open"),
-        nextAt: undefined
-      }
-      : { _tag: "Connecting", since, attempt: this.tries }
+    const { state, tries } = this
+    const isShown = state._tag === "Reconnecting" && state.attempt === tries && state.nextAt === undefined
     return Effect.gen(this, function*() {
-      yield* this.parts.states.set(state)
-      const fiber = yield* Effect.forkIn(this.attempt(attempt), this.parts.scope)
+      if (!isShown) {
+        yield* this.parts.states.set(
+          this.established
+            ? this.reconnectingNow(tries)
+            : { _tag: "Connecting", since: this.triedAt, attempt: tries }
+        )
+      }
+      // Whoever ends it waits for it, with a bound.
+      const fiber = yield* Effect.forkDaemon(this.attempt(attempt))
       this.trying = { attempt, fiber }
     })
+  }
+
+  private reconnectingNow(attempt: number): ConnectionState {
+    const error = this.lastError ?? this.closing("open")
+    return { _tag: "Reconnecting", since: this.now(), attempt, error, nextAt: undefined }
   }
 
   /** One try. Whatever fails, everything it has opened is closed when it tells so. */
@@ -535,16 +570,34 @@ export class Owner {
 
   private readonly openChannel: Effect.Effect<McpTransport.Channel, McpError.McpError> = Effect.suspend(() => {
     if (this.channel !== undefined) return Effect.succeed(this.channel.channel)
+    const { channelsClosed } = this
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(this, function*() {
         const scope = yield* Scope.make()
-        const exit = yield* Effect.exit(restore(Scope.extend(this.parts.channel, scope)))
-        if (Exit.isSuccess(exit)) this.channel = { channel: exit.value, scope }
+        const exit = yield* Effect.exit(restore(this.inTime(Scope.extend(this.parts.channel, scope))))
+        const isWanted = channelsClosed === this.channelsClosed
+        if (Exit.isSuccess(exit) && isWanted) this.channel = { channel: exit.value, scope }
         else yield* Scope.close(scope, exit)
-        return yield* exit
+        return isWanted ? yield* exit : yield* Effect.fail(this.closing("open"))
       })
     )
   })
+
+  private inTime<A>(opening: Effect.Effect<A, McpError.McpError>): Effect.Effect<A, McpError.McpError> {
+    const { handshake } = McpConfig.timeoutsOf(this.parts.config)
+    return handshake === null ? opening : Effect.timeoutFail(opening, {
+      duration: handshake,
+      onTimeout: () =>
+        new McpError.RequestTimeout({
+          server: this.server,
+          operation: "open",
+          executed: "no",
+          kind: "handshake",
+          millis: Duration.toMillis(handshake),
+          detail: "its channel did not open"
+        })
+    })
+  }
 
   private waitForNextTry(error: McpError.McpError, delay: number): Effect.Effect<void> {
     const since = this.now()
@@ -556,26 +609,34 @@ export class Owner {
   }
 
   /** No more tries, until somebody wants one. */
-  private stop(state: ConnectionState, error: McpError.McpError): Effect.Effect<void> {
+  private stop(
+    state: ConnectionState,
+    error: McpError.McpError,
+    closing: Effect.Effect<void> = Effect.void
+  ): Effect.Effect<void> {
     return this.log(Effect.logWarning(`there is no connection: ${error.message}`)).pipe(
-      Effect.zipRight(this.closeChannel),
       Effect.zipRight(this.parts.states.set(state)),
+      Effect.zipRight(closing),
+      Effect.zipRight(this.closeChannel),
       Effect.zipRight(this.resolve(Exit.fail(error)))
     )
   }
 
   /** The schedule of tries has ended. */
-  private breaks(): Effect.Effect<void> {
+  private breaks(closing?: Effect.Effect<void>): Effect.Effect<void> {
     const retryAt = this.parts.ladder.openUntil ?? this.now()
     const error = this.crashLoop(retryAt)
-    return this.stop({ _tag: "Failed", since: this.now(), error, retryAt }, error)
+    return this.stop({ _tag: "Failed", since: this.now(), error, retryAt }, error, closing)
   }
 
   private anew(): Effect.Effect<void> {
     return Effect.gen(this, function*() {
       this.lastError = this.closing("open")
-      yield* this.closeSessions
       this.tries = 0
+      if (this.established) yield* this.parts.states.set(this.reconnectingNow(1))
+      yield* this.closeSessions
+      // Who has wished for it until now has it.
+      this.reconnecting = undefined
       yield* this.parts.ladder.reset
       yield* this.begin()
     })
@@ -613,17 +674,16 @@ export class Owner {
     this.cancelTimer()
     if (this.live !== undefined) this.live.over = true
     this.live = undefined
-    return Effect.gen(this, function*() {
-      yield* this.abortTry
-      const scopes = [...this.open].map((live) => this.close(live))
-      const aside = [...this.aside].map((scope) => Scope.close(scope, Exit.void))
-      yield* Effect.all([...scopes, ...aside], { concurrency: "unbounded", discard: true })
-    })
+    const scopes = [...this.open].map((live) => this.close(live))
+    const aside = [...this.aside].map((scope) => Scope.close(scope, Exit.void))
+    this.aside.clear()
+    return Effect.all([this.abortTry, ...scopes, ...aside], { concurrency: "unbounded", discard: true })
   })
 
   private readonly closeChannel: Effect.Effect<void> = Effect.suspend(() => {
-    // Lost sessions that still drain have their sockets there.
-    if (this.channel === undefined || this.open.size > 0) return Effect.void
+    // Lost sessions that still drain have their sockets there, and those of single calls.
+    this.channelsClosed++
+    if (this.channel === undefined || this.open.size > 0 || this.aside.size > 0) return Effect.void
     const { scope } = this.channel
     this.channel = undefined
     return Effect.asVoid(within(Scope.close(scope, Exit.void), this.closeBound))
@@ -645,6 +705,9 @@ export class Owner {
       Effect.timeoutOption(drainBound),
       Effect.interruptible,
       Effect.zipRight(Effect.uninterruptible(this.close(live))),
+      Effect.zipRight(Effect.sync(() => {
+        this.releasedAt = this.now()
+      })),
       Effect.forkIn(this.parts.scope),
       Effect.asVoid
     )
@@ -716,7 +779,8 @@ export class Owner {
   }
 
   private isUnused(): boolean {
-    return typeof this.parts.config.lifetime === "object" && this.holders === 0 && !this.demanded
+    return typeof this.parts.config.lifetime === "object" && this.holders === 0 &&
+      this.aside.size === 0 && !this.demanded
   }
 
   private idledSince(since: number): boolean {

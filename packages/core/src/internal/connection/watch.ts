@@ -52,7 +52,7 @@ const watchStream = (live: Live, ears: Ears): Effect.Effect<void> => {
   let wasOpen = false
   return Stream.runForEach(live.session.serverStream.changes, (state) => {
     const lost = state === "none" && wasOpen
-    wasOpen = state === "open"
+    wasOpen = state === "open" || (wasOpen && !lost)
     ears.streamDown(live, state === "down")
     return lost ? ping(live, defaultPingTimeout, ears) : Effect.void
   })

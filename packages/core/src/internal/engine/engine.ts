@@ -86,6 +86,8 @@ export class Engine {
   private lastId = 0
   private muted = false
   private ended: McpError.McpError | undefined = undefined
+  /** The server has said that it does not know the session any more: no request goes out. */
+  private forgotten: McpError.SessionExpired | undefined = undefined
   private transport: McpTransport.MessageTransport | undefined = undefined
 
   sent = 0
@@ -229,12 +231,22 @@ export class Engine {
 
   /** The wire says that this request will not be answered. */
   readonly requestFailed = (id: McpProtocol.RequestId, error: McpError.McpError): void => {
+    if (error._tag === "SessionExpired") this.loseTurns(error)
     const pending = this.pending.get(id)
     if (pending === undefined || !this.settle(pending)) {
       this.begun.takeLate(id)
       return
     }
     this.finish(pending, Effect.fail(Errors.about(error, pending.method, error.executed)))
+  }
+
+  /** Who waits for a turn learns it at once; what was sent may still have its answer. */
+  private loseTurns(error: McpError.SessionExpired): void {
+    if (this.forgotten !== undefined) return
+    this.forgotten = error
+    for (const pending of this.queue) {
+      if (this.settle(pending)) this.finish(pending, Effect.fail(Errors.about(error, pending.method, "no")))
+    }
   }
 
   /** The wire is dead: whoever waits learns it now. */
@@ -290,6 +302,7 @@ export class Engine {
 
   private refusal(method: string, call: Call): McpError.McpError | undefined {
     if (this.ended !== undefined || this.transport === undefined) return this.notConnected(method)
+    if (this.forgotten !== undefined) return Errors.about(this.forgotten, method, "no")
     if (this.working >= this.limits.inFlight && call.ungated !== true) {
       return new McpError.LimitExceeded({
         server: this.server,

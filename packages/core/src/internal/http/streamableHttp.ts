@@ -1,8 +1,9 @@
 /**
  * One session over Streamable HTTP.
  *
- * Owns: which messages go out, and the end of the session: everything that is under way is stopped without a report, and
- * then the server is told, with a deadline, that its session is over. After that nothing is sent.
+ * Owns: which messages go out, and the end of the session: the server is told what is cancelled, everything that is under
+ * way is stopped without a report, and then the server is told that its session is over, all with a deadline. After that
+ * nothing is sent.
  * May not touch: the meaning of messages beyond their ids.
  */
 import * as Duration from "effect/Duration"
@@ -44,6 +45,7 @@ class StreamableHttp implements MessageTransport {
   private readonly context: PostContext
   private readonly notes = new Set<Note>()
   private stream: ServerStream | undefined = undefined
+  private onNoteSettled: (() => void) | undefined = undefined
 
   constructor(private readonly wire: Wire) {
     this.session = new HttpSession(wire.target)
@@ -91,15 +93,34 @@ class StreamableHttp implements MessageTransport {
     const { timers } = this.wire
     const atMost = Duration.toMillis(McpConfig.timeoutsOf(this.wire.config).close)
     const until = timers.now() + atMost
+    const left = () => Math.max(0, until - timers.now())
+    return this.farewell(atMost / 2).pipe(
+      Effect.zipRight(Effect.sync(() => this.stop())),
+      Effect.zipRight(Effect.suspend(() => terminate(this.wire, this.session, left()))),
+      Effect.zipRight(Effect.suspend(() => timers.shutdown(left())))
+    )
+  })
+
+  private stop(): void {
     const notes = [...this.notes]
     Wires.stop(this.wire)
     this.inbox.pending.clear()
     for (const note of notes) note.settle(Losses.closing(this.wire.server, note.operation, "maybe"))
-    return Effect.zipRight(
-      terminate(this.wire, this.session, atMost),
-      Effect.suspend(() => timers.shutdown(Math.max(0, until - timers.now())))
-    )
-  })
+  }
+
+  /** The server hears first that nobody waits for what it still does. */
+  private farewell(atMostMillis: number): Effect.Effect<void> {
+    return Effect.async<void>((resume) => {
+      const isOver = () => this.session.lost || ![...this.notes].some(isCancellation)
+      if (isOver()) return resume(Effect.void)
+      const cancel = this.wire.timers.after(atMostMillis, () => resume(Effect.void))
+      this.onNoteSettled = () => {
+        if (!isOver()) return
+        cancel()
+        resume(Effect.void)
+      }
+    })
+  }
 
   private sendNote(message: McpProtocol.JsonRpcMessage, sent?: (error: McpError.McpError | undefined) => void): void {
     const { session } = this
@@ -118,9 +139,12 @@ class StreamableHttp implements MessageTransport {
         this.notes.delete(note)
         if (error?._tag === "SessionExpired") session.lost = true
         sent?.(error)
+        this.onNoteSettled?.()
       }
     })
     this.notes.add(note)
     note.start()
   }
 }
+
+const isCancellation = (note: Note): boolean => note.operation === "notifications/cancelled"

@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type { RequestOptions } from "../../McpSession.js"
+import type { Waited } from "../engine/calls.js"
 import type { Port } from "./port.js"
 
 interface Page {
@@ -45,9 +46,11 @@ type Ask = (
 ) => Effect.Effect<Page, McpError.McpError>
 
 /** Asks for page after page. `timeout` holds for each, `maxTotal` for all of them together. */
-const asking = (port: Port, method: string, options: RequestOptions | undefined): Ask => {
+const asking = (port: Port, method: string, options: (RequestOptions & Waited) | undefined): Ask => {
   const total = millisOf(options?.maxTotal)
-  if (total === undefined) return (params, decode) => port.requestWith(method, params, decode, options)
+  // Only the first page has waited, so that its times must not be those of the others.
+  const each = options?.waited === undefined ? options : { ...options, waited: undefined }
+  if (total === undefined) return (params, decode) => port.requestWith(method, params, decode, each)
   const tooLong = (stderrTail?: string) =>
     new McpError.RequestTimeout({
       server: port.server,
@@ -57,14 +60,14 @@ const asking = (port: Port, method: string, options: RequestOptions | undefined)
       millis: total,
       stderrTail
     })
-  let startedAt: number | undefined = undefined
+  let startedAt = options?.waited?.totalFrom
   return (params, decode) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       startedAt ??= now
       const left = startedAt + total - now
       if (left <= 0) return Effect.fail(tooLong())
       return Effect.catchTag(
-        port.requestWith(method, params, decode, { ...options, maxTotal: left }),
+        port.requestWith(method, params, decode, { ...each, maxTotal: left }),
         "RequestTimeout",
         (error) => Effect.fail(error.kind === "total" ? tooLong(error.stderrTail) : error)
       )
