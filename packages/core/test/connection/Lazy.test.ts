@@ -6,7 +6,21 @@ import { McpConfig, McpConnection, McpError, McpTransport } from "@mcp-runtime/c
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Deferred, Effect, Exit, Fiber, Layer, Ref } from "effect"
 import { macrotask } from "../gateWire.js"
-import { connect, echo, failure, forkExit, http, inMemory, pass, ready, record, refused, settled, tagOf, tags } from "./kit.js"
+import {
+  connect,
+  echo,
+  failure,
+  forkExit,
+  http,
+  inMemory,
+  pass,
+  ready,
+  record,
+  refused,
+  settled,
+  tagOf,
+  tags
+} from "./kit.js"
 
 /** Everything that reached the server, by session. */
 const heard = (server: ScriptedServer.ScriptedServer) =>
@@ -60,8 +74,10 @@ describe("the first use", () => {
                 : Effect.succeed({ protocolVersion: params.protocolVersion, capabilities: { tools: {} } })
           }
         },
-        { accept: ({ method, session }) =>
-          session === 1 && method === "notifications/initialized" ? Effect.fail(refused) : Effect.void },
+        {
+          accept: ({ method, session }) =>
+            session === 1 && method === "notifications/initialized" ? Effect.fail(refused) : Effect.void
+        },
         { listen: (peer) => Effect.zipRight(peer.notify("x/1"), Effect.die("a defect")) }
       ]
       for (const [i, script] of steps.entries()) {
@@ -222,7 +238,12 @@ describe("disabled", () => {
       for (const lifetime of ["eager", "lazy"]) {
         const { connection, server } = yield* connect({ ...inMemory, enabled: false, lifetime })
         assert.strictEqual(yield* tagOf(connection), "Disabled")
-        const uses = [echo(connection), ready(connection), Effect.asVoid(connection.reconnect), connection.notify("x/y")]
+        const uses = [
+          echo(connection),
+          ready(connection),
+          Effect.asVoid(connection.reconnect),
+          connection.notify("x/y")
+        ]
         for (const use of [...uses, Effect.scoped(Effect.asVoid(connection.hold))]) {
           const error = yield* Effect.flip(use)
           assert(error._tag === "ConnectionUnavailable")

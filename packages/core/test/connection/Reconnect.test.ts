@@ -3,7 +3,7 @@
  * commands that may come at any moment.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpConnection, McpError } from "@mcp-runtime/core"
+import { type McpConnection, McpError } from "@mcp-runtime/core"
 import { Effect, Exit, Fiber, Schedule } from "effect"
 import {
   connect,

@@ -33,10 +33,13 @@ const full = (script: ScriptedServer.Options = {}, config: object = {}, options?
 
 /** What a session was asked, in order: methods, with what they are about. */
 const asked = (server: ScriptedServer.ScriptedServer, session: number) =>
-  Effect.map(server.received, (all) =>
-    all.filter((_) => _.session === session && _.method !== undefined).map((_) =>
-      [_.method, _.params.uri ?? _.params.level].filter((_) => _ !== undefined).join(" ")
-    ))
+  Effect.map(
+    server.received,
+    (all) =>
+      all.filter((_) => _.session === session && _.method !== undefined).map((_) =>
+        [_.method, _.params.uri ?? _.params.level].filter((_) => _ !== undefined).join(" ")
+      )
+  )
 
 const lose = (server: ScriptedServer.ScriptedServer) => Effect.zipRight(server.disconnect(), settled)
 
@@ -227,8 +230,7 @@ describe("what goes wrong", () => {
     Effect.gen(function*() {
       for (const method of restored) {
         const { connection, server } = yield* full({
-          accept: ({ method: m, session }, peer) =>
-            m === method && session === 2 ? peer.disconnect() : Effect.void
+          accept: ({ method: m, session }, peer) => m === method && session === 2 ? peer.disconnect() : Effect.void
         }, { logLevel: "info" })
         yield* useAll(connection)
         const states = yield* record(connection)
@@ -242,6 +244,21 @@ describe("what goes wrong", () => {
         assert.strictEqual((yield* asked(server, 3)).length, 9, method)
         assert.deepStrictEqual(tags(states), ["Ready", "Reconnecting", "Reconnecting", "Reconnecting", "Ready"])
       }
+    }))
+
+  it.scoped("also where nothing but the log level was to be restored", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* full({
+        accept: ({ method, session }, peer) =>
+          method === "logging/setLevel" && session === 2 ? peer.disconnect() : Effect.void
+      }, { logLevel: "info" })
+      yield* ready(connection)
+      const states = yield* record(connection)
+      yield* lose(server)
+      assert.strictEqual(yield* tagOf(connection), "Reconnecting")
+      yield* pass(500)
+      assert.deepStrictEqual(tags(states), ["Ready", "Reconnecting", "Reconnecting", "Reconnecting", "Ready"])
+      assert.strictEqual((yield* connection.stats).sessions, 2)
     }))
 
   it.scoped("so does a session that expires meanwhile", () =>

@@ -2,7 +2,7 @@
  * The state machine of a connection: its states with their facts, who hears of them, and what changes nothing.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpConnection, McpError } from "@mcp-runtime/core"
+import { type McpConnection, McpError } from "@mcp-runtime/core"
 import { Deferred, Effect, Exit, Fiber, Scope, Stream, TestClock } from "effect"
 import {
   connect,
@@ -91,7 +91,9 @@ describe("facts", () => {
 
   it.scoped("the generation grows with each session, not with each try", () =>
     Effect.gen(function*() {
-      const { connection, server } = yield* connect(http, { start: (n) => n === 2 ? Effect.fail(refused) : Effect.void })
+      const { connection, server } = yield* connect(http, {
+        start: (n) => n === 2 ? Effect.fail(refused) : Effect.void
+      })
       yield* ready(connection)
       yield* server.disconnect()
       yield* settled
@@ -209,7 +211,9 @@ describe("changes", () => {
       const scope = yield* Scope.make()
       const { connection } = yield* Scope.extend(connect(inMemory), scope)
       const last = Stream.runLast(Stream.tap(connection.changes, () => Effect.yieldNow()))
-      const readers = yield* Effect.fork(Effect.all(Array.from({ length: 20 }, () => last), { concurrency: "unbounded" }))
+      const readers = yield* Effect.fork(
+        Effect.all(Array.from({ length: 20 }, () => last), { concurrency: "unbounded" })
+      )
       yield* settled
       yield* ready(connection)
       yield* Scope.close(scope, Exit.void)

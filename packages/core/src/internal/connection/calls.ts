@@ -41,7 +41,11 @@ export class Budget {
   renewed = false
   private stepper: Stepper.Stepper<RetryPolicy.RetryInput, unknown> | undefined = undefined
 
-  constructor(readonly policy: RetryPolicy.RetryPolicy) {}
+  constructor(
+    readonly policy: RetryPolicy.RetryPolicy,
+    /** When the logical call began: it does not outlast a close. */
+    readonly era: number
+  ) {}
 
   /** After how many milliseconds it may be sent again; nothing when the budget is spent. */
   next(error: McpError.McpError, delayed: boolean): Effect.Effect<number | undefined> {
@@ -99,18 +103,19 @@ export class Calls {
   }
 
   budget(options: CallOptions | undefined): Budget {
-    return new Budget(options?.retry ?? this.policy)
+    return new Budget(options?.retry ?? this.policy, this.owner.era)
   }
 
   /** The way without a failure makes one object and two steps of the fiber. */
   perform<A>(operation: Operation<A>, shared?: Budget): Result<A> {
     return Effect.suspend(() => {
       const { owner } = this
+      const budget = shared ?? this.budget(operation.options)
       const call: Call<A> = {
         operation,
-        budget: shared ?? this.budget(operation.options),
+        budget,
         startedAt: owner.now(),
-        era: owner.era,
+        era: budget.era,
         sent: false,
         aside: false,
         executedMaybe: false

@@ -3,9 +3,11 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as ExecutionStrategy from "effect/ExecutionStrategy"
+import * as Exit from "effect/Exit"
 import * as PubSub from "effect/PubSub"
 import * as Queue from "effect/Queue"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
 import * as McpConfig from "../../McpConfig.js"
@@ -83,7 +85,7 @@ const visible = (
     changes: states.changes,
     awaitReady,
     session: Effect.map(live, (_) => _.session),
-    hold: Effect.zipRight(owner.held, awaitReady),
+    hold: holding(owner, awaitReady),
     notifications: Stream.fromPubSub(notifications),
     perform: performWith,
     request: (method, params, options) =>
@@ -95,12 +97,16 @@ const visible = (
       }),
     notify: (method, params) => Effect.flatMap(live, (_) => _.session.notify(method, params)),
     knownTool: (name) => owner.known.tool(name),
-    reconnect: Effect.zipRight(owner.command("reconnect"), awaitReady),
-    close: owner.command("close"),
-    disable: owner.command("disable"),
-    enable: owner.command("enable"),
+    // Where it is closed after that, it stays closed.
+    reconnect: Effect.flatMap(
+      owner.command("reconnect"),
+      (era) => Effect.map(owner.untilLive("open", era), (_) => _.session.info)
+    ),
+    close: Effect.asVoid(owner.command("close")),
+    disable: Effect.asVoid(owner.command("disable")),
+    enable: Effect.asVoid(owner.command("enable")),
     stats: Effect.sync(() => ({
-      sessions: owner.sessions,
+      sessions: owner.opened,
       attempts: owner.attempts,
       replays: owner.replays,
       holders: owner.holders,
@@ -111,6 +117,19 @@ const visible = (
     budget: (options) => calls.budget(options)
   }
 }
+
+/** Whoever gets no session, or is interrupted while it waits for one, holds nothing. */
+const holding = <A>(
+  owner: Owner,
+  awaitReady: Effect.Effect<A, McpError.McpError>
+): Effect.Effect<A, McpError.McpError, Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
+      yield* Scope.extend(owner.held, scope)
+      return yield* Effect.onError(restore(awaitReady), (cause) => Scope.close(scope, Exit.failCause(cause)))
+    })
+  )
 
 /** What a raw request is about, if its method has a name in it. */
 const targetOf = (method: string, params: McpProtocol.JsonObject | undefined): string | undefined => {

@@ -1,6 +1,7 @@
 /**
  * One session of a connection, with what the connection knows of it.
  */
+import type * as Deferred from "effect/Deferred"
 import type * as Scope from "effect/Scope"
 import type * as McpError from "../../McpError.js"
 import type * as McpSession from "../../McpSession.js"
@@ -16,6 +17,8 @@ export class Live {
   deaf = false
   /** How many pings in a row had no answer. */
   silences = 0
+  /** Completes with its closing, once that has begun. */
+  ended: Deferred.Deferred<void> | undefined = undefined
   readyAt = 0
 
   constructor(

@@ -18,59 +18,45 @@
  * The pointer to the current session is cleared by whoever notices its end, at once, so that nothing is sent over it any
  * more; everything else about the end is the owner's.
  */
-import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
-import * as Option from "effect/Option"
 import * as PubSub from "effect/PubSub"
 import * as Queue from "effect/Queue"
-import * as Scope from "effect/Scope"
-import * as McpConfig from "../../McpConfig.js"
+import type * as Scope from "effect/Scope"
+import type * as McpConfig from "../../McpConfig.js"
 import type { ConnectionOptions, ConnectionState } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
-import type * as McpTransport from "../../McpTransport.js"
 import * as Errors from "../engine/errors.js"
-import { within } from "../within.js"
+import { Alarm } from "./alarm.js"
+import { type Command, Commands, type Done } from "./commands.js"
 import { Known } from "./known.js"
-import { isRemote, type Ladder, patience } from "./ladder.js"
-import { Live } from "./live.js"
+import { type Ladder, patience } from "./ladder.js"
+import type { Live } from "./live.js"
 import * as Opening from "./opening.js"
+import * as Reasons from "./reasons.js"
+import { type Parts as SessionsParts, Sessions, type Tried } from "./sessions.js"
 import type { States } from "./states.js"
 import { type Ears, ping, watch } from "./watch.js"
 
-type Command = "close" | "reconnect" | "disable" | "enable"
-
 export type OwnerEvent =
-  | { readonly _tag: "Demand" }
-  | { readonly _tag: "Tried"; readonly attempt: number; readonly exit: Exit.Exit<Live, McpError.McpError> }
+  | { readonly _tag: "Demand"; readonly era: number }
+  | { readonly _tag: "Tried"; readonly attempt: number; readonly exit: Tried }
   | { readonly _tag: "Lost"; readonly live: Live; readonly error: McpError.McpError; readonly drain: boolean }
   | { readonly _tag: "Shaken"; readonly live: Live }
-  | { readonly _tag: "Due"; readonly timer: number }
+  | { readonly _tag: "Due"; readonly number: number }
   | { readonly _tag: "Idle"; readonly live: Live }
-  | { readonly _tag: "Command"; readonly command: Command; readonly done: Deferred.Deferred<void> }
-
-interface Try {
-  readonly attempt: number
-  readonly fiber: Fiber.Fiber<Exit.Exit<Live, McpError.McpError>>
-}
-
-interface OpenChannel {
-  readonly channel: McpTransport.Channel
-  readonly scope: Scope.CloseableScope
-}
+  | { readonly _tag: "Command"; readonly command: Command; readonly done: Done }
 
 export interface Parts {
   readonly config: McpConfig.ServerConfig
   readonly options: ConnectionOptions
   readonly ladder: Ladder
-  /** Called for the first session, and again after everything was closed. */
-  readonly channel: Effect.Effect<McpTransport.Channel, McpError.McpError, Scope.Scope>
+  readonly channel: SessionsParts["channel"]
   readonly scope: Scope.Scope
   readonly clock: Clock.Clock
   readonly states: States
@@ -78,16 +64,10 @@ export interface Parts {
   readonly notifications: PubSub.PubSub<McpProtocol.Notification>
 }
 
-/** How long the last requests of a lost session may take until it is closed under them. */
-const drainBound = Duration.minutes(1)
-
 /** A use may cause a try between two slow ones, but not more often than this. */
 const leastBetweenTries = 1000
 
 const slowestProbe = 30_000
-
-/** What has no better words. */
-const noSession = "there is no session"
 
 export class Owner {
   /** Where calls are sent. */
@@ -98,21 +78,13 @@ export class Owner {
   /** Changes when the application closes the connection: what began before it is over. */
   era = 0
   attempts = 0
-  sessions = 0
+  opened = 0
   replays = 0
   holders = 0
 
   private released = false
   private demanded = false
   private generation = 0
-  /** Sessions that were opened and are not closed. */
-  private readonly open = new Set<Live>()
-  /** Sessions of single calls. */
-  private readonly aside = new Set<Scope.CloseableScope>()
-  private channel: OpenChannel | undefined = undefined
-  /** A channel that was asked for before the last one was closed is not wanted any more. */
-  private channelsClosed = 0
-  private trying: Try | undefined = undefined
   /** Completed for those who wait now, with a session or the reason why there is none. */
   private outcome = Deferred.unsafeMake<Live, McpError.McpError>(FiberId.none)
   private ending = Deferred.unsafeMake<void>(FiberId.none)
@@ -121,19 +93,20 @@ export class Owner {
   private tries = 0
   private lastError: McpError.McpError | undefined = undefined
   private triedAt = 0
-  private timer = 0
-  private timing: Fiber.RuntimeFiber<unknown> | undefined = undefined
   private waitsLong = false
   private probes = 0
   private releasedAt = 0
-  private reconnecting: Deferred.Deferred<void> | undefined = undefined
-  private readonly commanded = new Set<Deferred.Deferred<void>>()
-  /** The last command, if it is to close and is not done. */
-  private closings: Deferred.Deferred<void> | undefined = undefined
+  private readonly commands = new Commands()
+
+  private readonly sessions: Sessions
+  /** The next try, or the next ping of a server that could not be reached. */
+  private readonly alarm: Alarm
 
   constructor(private readonly parts: Parts) {
-    const { config, options } = parts
+    const { channel, config, options, scope } = parts
     this.logLevel = options.logLevel ?? config.logLevel
+    this.alarm = new Alarm(scope, (number) => this.post({ _tag: "Due", number }))
+    this.sessions = new Sessions({ config, options, channel, scope, now: () => this.now() })
   }
 
   get config(): McpConfig.ServerConfig {
@@ -157,7 +130,7 @@ export class Owner {
   }
 
   get openSessions(): number {
-    return this.open.size
+    return this.sessions.size
   }
 
   now(): number {
@@ -168,14 +141,14 @@ export class Owner {
   demand(): void {
     if (this.demanded) return
     this.demanded = true
-    this.post({ _tag: "Demand" })
+    this.post({ _tag: "Demand", era: this.era })
   }
 
   /** Waits for a session. Not executed is what fails here. */
   untilLive(operation: string, era: number): Effect.Effect<Live, McpError.McpError> {
     return Effect.suspend(() => {
       if (this.live !== undefined) return Effect.succeed(this.live)
-      if (this.released) return Effect.fail(Errors.about(this.gone(), operation, "no"))
+      if (this.released) return Effect.fail(Errors.about(Reasons.released(this.server), operation, "no"))
       if (era !== this.era) return Effect.fail(this.closing(operation))
       const { outcome } = this
       this.demand()
@@ -194,13 +167,7 @@ export class Owner {
 
   /** The error of what the application has closed the connection under. */
   closing(operation: string): McpError.McpError {
-    return new McpError.ConnectionClosed({
-      server: this.server,
-      operation,
-      executed: "no",
-      reason: "Closing",
-      detail: "the connection was closed by this application"
-    })
+    return Reasons.closing(this.server, operation)
   }
 
   readonly ears: Ears = {
@@ -236,9 +203,9 @@ export class Owner {
       Effect.map(
         live.session.stats,
         ({ quietSince }) =>
-          quietSince === undefined || this.holders > 0 || this.aside.size > 0 || this.open.size > 1
+          quietSince === undefined || this.holders > 0 || this.sessions.hasAside || this.sessions.size > 1
             ? undefined
-            : Math.max(quietSince, this.releasedAt, live.readyAt)
+            : Math.max(quietSince, this.releasedAt, this.sessions.usedUntil, live.readyAt)
       )
   }
 
@@ -272,17 +239,13 @@ export class Owner {
       })
   )
 
-  /** Succeeds when it is done. Concurrent wishes for a reconnection, or to close, are one. */
-  command(command: Command): Effect.Effect<void> {
+  /** Succeeds when it is done, with the era in which it was. Concurrent wishes for a reconnection, or to close, are one. */
+  command(command: Command): Effect.Effect<number> {
     return Effect.suspend(() => {
-      if (this.released) return Effect.void
-      if (command === "reconnect" && this.reconnecting !== undefined) return Deferred.await(this.reconnecting)
-      // Who comes while the first closes is not to be closed again by the second.
-      if (command === "close" && this.closings !== undefined && !this.demanded) return Deferred.await(this.closings)
-      const done = Deferred.unsafeMake<void>(FiberId.none)
-      this.closings = command === "close" ? done : undefined
-      if (command === "reconnect") this.reconnecting = done
-      this.commanded.add(done)
+      if (this.released) return Effect.succeed(this.era)
+      const same = this.commands.same(command, this.demanded)
+      if (same !== undefined) return Deferred.await(same)
+      const done = this.commands.add(command)
       this.post({ _tag: "Command", command, done })
       return Deferred.await(done)
     })
@@ -290,25 +253,11 @@ export class Owner {
 
   /** A session for one call, beside the shared one. Ends with the connection, if not before. */
   openAside(scope: Scope.CloseableScope): Effect.Effect<Live, McpError.McpError> {
-    return Effect.suspend(() => {
-      if (this.channel === undefined) return Effect.fail(this.closing("open"))
-      this.aside.add(scope)
-      return Opening.openAside(this.channel.channel, this.parts.options, this.generation).pipe(
-        Scope.extend(scope),
-        Effect.map((session) => new Live(this.generation, session, scope))
-      )
-    })
+    return Effect.suspend(() => this.sessions.openAside(scope, this.generation))
   }
 
-  /** Its closing does not delay the call. */
   closeAside(scope: Scope.CloseableScope): Effect.Effect<void> {
-    return Scope.close(scope, Exit.void).pipe(
-      Effect.zipRight(Effect.sync(() => {
-        if (this.aside.delete(scope)) this.releasedAt = this.now()
-      })),
-      Effect.forkIn(this.parts.scope),
-      Effect.asVoid
-    )
+    return this.sessions.closeAside(scope)
   }
 
   private post(event: OwnerEvent): void {
@@ -326,7 +275,7 @@ export class Owner {
         restore(Queue.take(this.parts.events)),
         (event) =>
           Effect.catchAllCause(this.handle(event), (cause) => {
-            if (event._tag === "Command") this.doneWith(event.done)
+            if (event._tag === "Command") this.commands.complete(event.done, this.era)
             return this.log(Effect.logError("the owner of a connection failed to handle an event", cause))
           })
       )
@@ -337,9 +286,9 @@ export class Owner {
   readonly release: Effect.Effect<void> = Effect.suspend(() => {
     this.released = true
     return Effect.gen(this, function*() {
-      yield* this.end(this.gone())
+      yield* this.end(Reasons.released(this.server))
       // Not those in the queue: the owner may have been interrupted with one in its hand.
-      for (const done of this.commanded) this.doneWith(done)
+      this.commands.completeAll(this.era)
       yield* this.parts.states.set({ _tag: "Closed", since: this.now() }, true)
       yield* PubSub.shutdown(this.parts.notifications)
     })
@@ -348,7 +297,8 @@ export class Owner {
   private handle(event: OwnerEvent): Effect.Effect<void> {
     switch (event._tag) {
       case "Demand":
-        return this.onDemand()
+        // Who has wanted a session before it was closed was told so.
+        return event.era === this.era ? this.onDemand() : Effect.void
       case "Tried":
         return this.onTried(event.attempt, event.exit)
       case "Lost":
@@ -356,29 +306,22 @@ export class Owner {
       case "Shaken":
         return event.live === this.live ? this.onShaken(event.live) : Effect.void
       case "Due":
-        return event.timer === this.timer ? this.onDue() : Effect.void
+        return this.alarm.take(event.number) ? this.onDue() : Effect.void
       case "Idle":
         return this.onIdle(event.live)
       case "Command":
-        return Effect.map(this.onCommand(event.command), () => this.doneWith(event.done))
+        return Effect.map(this.onCommand(event.command), () => this.commands.complete(event.done, this.era))
     }
-  }
-
-  private doneWith(command: Deferred.Deferred<void>): void {
-    if (this.closings === command) this.closings = undefined
-    if (this.reconnecting === command) this.reconnecting = undefined
-    this.commanded.delete(command)
-    Deferred.unsafeDone(command, Effect.void)
   }
 
   private onDemand(): Effect.Effect<void> {
     this.demanded = false
     if (this.live !== undefined) return this.resolve(Exit.succeed(this.live))
-    if (this.trying !== undefined) return Effect.void
+    if (this.sessions.isTrying) return Effect.void
     const { state } = this
     switch (state._tag) {
       case "Disabled":
-        return this.resolve(Exit.fail(this.disabled()))
+        return this.resolve(Exit.fail(Reasons.disabled(this.server)))
       case "Reconnecting": {
         if (!this.waitsLong) return Effect.void
         const soonest = this.triedAt + leastBetweenTries - this.now()
@@ -398,15 +341,14 @@ export class Owner {
     }
   }
 
-  private onTried(attempt: number, exit: Exit.Exit<Live, McpError.McpError>): Effect.Effect<void> {
-    if (this.trying?.attempt !== attempt) return Effect.void
-    this.trying = undefined
-    return Exit.isSuccess(exit) ? this.onOpened(exit.value) : this.onTryFailed(this.errorOf(exit.cause))
+  private onTried(attempt: number, exit: Tried): Effect.Effect<void> {
+    if (!this.sessions.take(attempt)) return Effect.void
+    return Exit.isSuccess(exit) ? this.onOpened(exit.value) : this.onTryFailed(Reasons.ofTry(this.server, exit.cause))
   }
 
   private onOpened(live: Live): Effect.Effect<void> {
     this.generation = live.generation
-    this.sessions++
+    this.opened++
     this.established = true
     live.readyAt = this.now()
     this.live = live
@@ -422,7 +364,9 @@ export class Owner {
     if (error._tag === "Unauthorized") {
       return this.stop({ _tag: "NeedsAuthorization", since: this.now(), error }, error)
     }
-    if (isFinal(error)) return this.stop({ _tag: "Failed", since: this.now(), error, retryAt: undefined }, error)
+    if (Reasons.isFinal(error)) {
+      return this.stop({ _tag: "Failed", since: this.now(), error, retryAt: undefined }, error)
+    }
     return Effect.flatMap(this.parts.ladder.next(error, this.now()), (delay) => {
       if (delay === undefined) return this.breaks()
       if (!this.established) {
@@ -437,9 +381,9 @@ export class Owner {
   }
 
   private onLost(live: Live, error: McpError.McpError, drain: boolean): Effect.Effect<void> {
-    if (!this.open.has(live)) return Effect.void
+    if (!this.sessions.has(live)) return Effect.void
     this.lastError = error
-    this.cancelTimer()
+    this.alarm.cancel()
     const { ladder, states } = this.parts
     return Effect.gen(this, function*() {
       yield* this.log(Effect.logDebug(`the session is lost: ${error.message}`))
@@ -448,7 +392,7 @@ export class Owner {
         yield* ladder.reset
       }
       const working = drain && (yield* live.session.stats).quietSince === undefined
-      const closing = drain ? this.drain(live) : this.close(live)
+      const closing = drain ? this.sessions.drain(live) : this.sessions.close(live)
       if (this.isUnused() && !working) return yield* Effect.zipRight(closing, this.rest)
       // It may take its time to end: meanwhile nobody is to take it for ready.
       const delay = yield* ladder.next(error, this.now())
@@ -466,11 +410,11 @@ export class Owner {
     if (back) live.deaf = false
     if (live.unreachable === undefined) {
       this.probes = 0
-      this.cancelTimer()
+      this.alarm.cancel()
     }
-    const probe = live.unreachable === undefined || this.timing !== undefined
+    const probe = live.unreachable === undefined || this.alarm.isSet
       ? Effect.void
-      : this.dueIn(Math.min(500 * 2 ** Math.min(this.probes++, 16), slowestProbe))
+      : this.alarm.in(Math.min(500 * 2 ** Math.min(this.probes++, 16), slowestProbe))
     return this.show(live).pipe(
       Effect.zipRight(probe),
       Effect.zipRight(back ? this.refreshIn(live) : Effect.void)
@@ -479,8 +423,7 @@ export class Owner {
 
   private onDue(): Effect.Effect<void> {
     const { live } = this
-    this.timing = undefined
-    if (live === undefined) return this.trying === undefined ? this.begin() : Effect.void
+    if (live === undefined) return this.sessions.isTrying ? Effect.void : this.begin()
     return Effect.asVoid(Effect.forkIn(Effect.interruptible(ping(live, undefined, this.ears)), live.scope))
   }
 
@@ -500,7 +443,7 @@ export class Owner {
       case "close":
         return this.finish({ _tag: this.state._tag === "Disabled" ? "Disabled" : "Closed", since })
       case "disable":
-        return this.finish({ _tag: "Disabled", since }, this.disabled())
+        return this.finish({ _tag: "Disabled", since }, Reasons.disabled(this.server))
       case "enable": {
         if (this.state._tag !== "Disabled") return Effect.void
         const eager = this.parts.config.lifetime === "eager"
@@ -518,7 +461,7 @@ export class Owner {
   // ---------------------------------------------------------------------------------------------
 
   private begin(): Effect.Effect<void> {
-    this.cancelTimer()
+    this.alarm.cancel()
     const attempt = ++this.attempts
     this.tries++
     this.triedAt = this.now()
@@ -532,9 +475,12 @@ export class Owner {
             : { _tag: "Connecting", since: this.triedAt, attempt: tries }
         )
       }
-      // Whoever ends it waits for it, with a bound.
-      const fiber = yield* Effect.forkDaemon(this.attempt(attempt))
-      this.trying = { attempt, fiber }
+      yield* this.sessions.begin(
+        attempt,
+        this.generation + 1,
+        this,
+        (exit) => this.post({ _tag: "Tried", attempt, exit })
+      )
     })
   }
 
@@ -543,68 +489,12 @@ export class Owner {
     return { _tag: "Reconnecting", since: this.now(), attempt, error, nextAt: undefined }
   }
 
-  /** One try. Whatever fails, everything it has opened is closed when it tells so. */
-  private attempt(attempt: number): Effect.Effect<Exit.Exit<Live, McpError.McpError>> {
-    return Effect.uninterruptible(
-      Effect.gen(this, function*() {
-        const scope = yield* Scope.make()
-        const exit = yield* Effect.exit(Effect.interruptible(this.openLive(scope)))
-        if (Exit.isFailure(exit)) yield* Scope.close(scope, exit)
-        else this.open.add(exit.value)
-        this.post({ _tag: "Tried", attempt, exit })
-        return exit
-      })
-    )
-  }
-
-  private openLive(scope: Scope.CloseableScope): Effect.Effect<Live, McpError.McpError> {
-    const generation = this.generation + 1
-    return Effect.flatMap(
-      this.openChannel,
-      (channel) => Opening.open(channel, this.parts.options, this, generation)
-    ).pipe(
-      Scope.extend(scope),
-      Effect.map((session) => new Live(generation, session, scope))
-    )
-  }
-
-  private readonly openChannel: Effect.Effect<McpTransport.Channel, McpError.McpError> = Effect.suspend(() => {
-    if (this.channel !== undefined) return Effect.succeed(this.channel.channel)
-    const { channelsClosed } = this
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.gen(this, function*() {
-        const scope = yield* Scope.make()
-        const exit = yield* Effect.exit(restore(this.inTime(Scope.extend(this.parts.channel, scope))))
-        const isWanted = channelsClosed === this.channelsClosed
-        if (Exit.isSuccess(exit) && isWanted) this.channel = { channel: exit.value, scope }
-        else yield* Scope.close(scope, exit)
-        return isWanted ? yield* exit : yield* Effect.fail(this.closing("open"))
-      })
-    )
-  })
-
-  private inTime<A>(opening: Effect.Effect<A, McpError.McpError>): Effect.Effect<A, McpError.McpError> {
-    const { handshake } = McpConfig.timeoutsOf(this.parts.config)
-    return handshake === null ? opening : Effect.timeoutFail(opening, {
-      duration: handshake,
-      onTimeout: () =>
-        new McpError.RequestTimeout({
-          server: this.server,
-          operation: "open",
-          executed: "no",
-          kind: "handshake",
-          millis: Duration.toMillis(handshake),
-          detail: "its channel did not open"
-        })
-    })
-  }
-
   private waitForNextTry(error: McpError.McpError, delay: number): Effect.Effect<void> {
     const since = this.now()
     this.waitsLong = delay > patience
     return Effect.zipRight(
       this.parts.states.set({ _tag: "Reconnecting", since, attempt: this.tries, error, nextAt: since + delay }),
-      this.dueIn(delay)
+      this.alarm.in(delay)
     )
   }
 
@@ -617,7 +507,7 @@ export class Owner {
     return this.log(Effect.logWarning(`there is no connection: ${error.message}`)).pipe(
       Effect.zipRight(this.parts.states.set(state)),
       Effect.zipRight(closing),
-      Effect.zipRight(this.closeChannel),
+      Effect.zipRight(this.sessions.closeChannel),
       Effect.zipRight(this.resolve(Exit.fail(error)))
     )
   }
@@ -635,8 +525,7 @@ export class Owner {
       this.tries = 0
       if (this.established) yield* this.parts.states.set(this.reconnectingNow(1))
       yield* this.closeSessions
-      // Who has wished for it until now has it.
-      this.reconnecting = undefined
+      this.commands.reconnected()
       yield* this.parts.ladder.reset
       yield* this.begin()
     })
@@ -649,6 +538,7 @@ export class Owner {
 
   private end(reason: McpError.McpError): Effect.Effect<void> {
     this.era++
+    this.demanded = false
     const { ending } = this
     this.ending = Deferred.unsafeMake<void>(FiberId.none)
     return Effect.gen(this, function*() {
@@ -667,70 +557,15 @@ export class Owner {
   private readonly closeEverything: Effect.Effect<void> = Effect.suspend(() => {
     this.established = false
     this.tries = 0
-    return Effect.zipRight(this.closeSessions, this.closeChannel)
+    return Effect.zipRight(this.closeSessions, this.sessions.closeChannel)
   })
 
   private readonly closeSessions: Effect.Effect<void> = Effect.suspend(() => {
-    this.cancelTimer()
+    this.alarm.cancel()
     if (this.live !== undefined) this.live.over = true
     this.live = undefined
-    const scopes = [...this.open].map((live) => this.close(live))
-    const aside = [...this.aside].map((scope) => Scope.close(scope, Exit.void))
-    this.aside.clear()
-    return Effect.all([this.abortTry, ...scopes, ...aside], { concurrency: "unbounded", discard: true })
+    return this.sessions.closeAll
   })
-
-  private readonly closeChannel: Effect.Effect<void> = Effect.suspend(() => {
-    // Lost sessions that still drain have their sockets there, and those of single calls.
-    this.channelsClosed++
-    if (this.channel === undefined || this.open.size > 0 || this.aside.size > 0) return Effect.void
-    const { scope } = this.channel
-    this.channel = undefined
-    return Effect.asVoid(within(Scope.close(scope, Exit.void), this.closeBound))
-  })
-
-  private close(live: Live): Effect.Effect<void> {
-    live.over = true
-    return Effect.zipRight(
-      Scope.close(live.scope, Exit.void),
-      Effect.sync(() => {
-        this.open.delete(live)
-      })
-    )
-  }
-
-  /** Requests that are under way may still have their answers. */
-  private drain(live: Live): Effect.Effect<void> {
-    return live.session.quiet.pipe(
-      Effect.timeoutOption(drainBound),
-      Effect.interruptible,
-      Effect.zipRight(Effect.uninterruptible(this.close(live))),
-      Effect.zipRight(Effect.sync(() => {
-        this.releasedAt = this.now()
-      })),
-      Effect.forkIn(this.parts.scope),
-      Effect.asVoid
-    )
-  }
-
-  /** What comes up in spite of it is closed. */
-  private readonly abortTry: Effect.Effect<void> = Effect.suspend(() => {
-    const { trying } = this
-    this.trying = undefined
-    if (trying === undefined) return Effect.void
-    const closeLate = Effect.flatMap(
-      Effect.exit(Fiber.join(trying.fiber)),
-      (exit) => Exit.isSuccess(exit) && Exit.isSuccess(exit.value) ? this.close(exit.value.value) : Effect.void
-    )
-    return within(Effect.zipRight(Fiber.interruptFork(trying.fiber), closeLate), this.closeBound).pipe(
-      Effect.flatMap((ended) => Option.isSome(ended) ? Effect.void : Effect.forkDaemon(closeLate)),
-      Effect.asVoid
-    )
-  })
-
-  private get closeBound(): Duration.Duration {
-    return Duration.sum(McpConfig.closeBoundOf(this.parts.config), Duration.seconds(1))
-  }
 
   private refreshIn(live: Live): Effect.Effect<void> {
     return Opening.refresh(live.session, this.known).pipe(
@@ -759,28 +594,9 @@ export class Owner {
     return Effect.asVoid(Deferred.done(outcome, exit))
   }
 
-  private dueIn(millis: number): Effect.Effect<void> {
-    this.cancelTimer()
-    const { timer } = this
-    return Effect.sleep(millis).pipe(
-      Effect.zipRight(Effect.sync(() => this.post({ _tag: "Due", timer }))),
-      Effect.interruptible,
-      Effect.forkIn(this.parts.scope),
-      Effect.map((fiber) => {
-        this.timing = fiber
-      })
-    )
-  }
-
-  private cancelTimer(): void {
-    this.timer++
-    this.timing?.unsafeInterruptAsFork(FiberId.none)
-    this.timing = undefined
-  }
-
   private isUnused(): boolean {
     return typeof this.parts.config.lifetime === "object" && this.holders === 0 &&
-      this.aside.size === 0 && !this.demanded
+      !this.sessions.hasAside && !this.demanded
   }
 
   private idledSince(since: number): boolean {
@@ -788,64 +604,11 @@ export class Owner {
     return typeof lifetime === "object" && this.now() >= since + Duration.toMillis(lifetime.idle)
   }
 
-  private errorOf(cause: Cause.Cause<McpError.McpError>): McpError.McpError {
-    return Option.getOrElse(Cause.failureOption(cause), () =>
-      new McpError.HandshakeFailed({
-        server: this.server,
-        operation: "open",
-        executed: "no",
-        detail: "the transport or a handler died while the session was opened"
-      }))
-  }
-
-  private disabled(): McpError.McpError {
-    return new McpError.ConnectionUnavailable({
-      server: this.server,
-      operation: "open",
-      executed: "no",
-      reason: "Disabled",
-      detail: "the server is disabled"
-    })
-  }
-
-  private gone(): McpError.McpError {
-    return new McpError.ConnectionUnavailable({
-      server: this.server,
-      operation: "open",
-      executed: "no",
-      reason: "Released",
-      detail: "the scope of the connection has closed"
-    })
-  }
-
   private crashLoop(until: number): McpError.McpError {
-    const what = isRemote(this.parts.config) ? "its sessions keep failing" : "it keeps ending after its start"
-    return new McpError.ConnectionUnavailable({
-      server: this.server,
-      operation: "open",
-      executed: "no",
-      reason: "CrashLoop",
-      detail: `${what}, so it is left alone for a while; the last reason: ${this.lastError?.message ?? noSession}`,
-      retryAfterMillis: Math.max(0, until - this.now())
-    })
+    return Reasons.crashLoop(this.config, this.lastError, until - this.now())
   }
 
   private log(effect: Effect.Effect<void>): Effect.Effect<void> {
     return Effect.annotateLogs(effect, "mcp.server", this.server)
-  }
-}
-
-/** Trying again without a change of the configuration, the program or the machine is of no use. */
-const isFinal = (error: McpError.McpError): boolean => {
-  switch (error._tag) {
-    case "ConfigInvalid":
-    case "VersionMismatch":
-    case "Forbidden":
-      return true
-    case "SpawnFailed":
-    case "ConnectFailed":
-      return !McpError.isTransient(error)
-    default:
-      return false
   }
 }

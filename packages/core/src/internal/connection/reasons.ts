@@ -1,0 +1,78 @@
+/**
+ * Why there is no session, in words for whoever wanted one.
+ */
+import * as Cause from "effect/Cause"
+import * as Option from "effect/Option"
+import type * as McpConfig from "../../McpConfig.js"
+import * as McpError from "../../McpError.js"
+import { isRemote } from "./ladder.js"
+
+/** What the application has closed the connection under. */
+export const closing = (server: string, operation: string): McpError.McpError =>
+  new McpError.ConnectionClosed({
+    server,
+    operation,
+    executed: "no",
+    reason: "Closing",
+    detail: "the connection was closed by this application"
+  })
+
+export const disabled = (server: string): McpError.McpError => unavailable(server, "Disabled", "the server is disabled")
+
+export const released = (server: string): McpError.McpError =>
+  unavailable(server, "Released", "the scope of the connection has closed")
+
+export const crashLoop = (
+  config: McpConfig.ServerConfig,
+  last: McpError.McpError | undefined,
+  millis: number
+): McpError.McpError => {
+  const what = isRemote(config) ? "its sessions keep failing" : "it keeps ending after its start"
+  const why = last?.message ?? "unknown"
+  return unavailable(
+    config.name,
+    "CrashLoop",
+    `${what}, so it is left alone for a while; the last reason: ${why}`,
+    Math.max(0, millis)
+  )
+}
+
+const unavailable = (
+  server: string,
+  reason: McpError.ConnectionUnavailable["reason"],
+  detail: string,
+  retryAfterMillis?: number
+): McpError.McpError =>
+  new McpError.ConnectionUnavailable({
+    server,
+    operation: "open",
+    executed: "no",
+    reason,
+    detail,
+    ...(retryAfterMillis !== undefined && { retryAfterMillis })
+  })
+
+/** The error of a try, which may have died of something else. */
+export const ofTry = (server: string, cause: Cause.Cause<McpError.McpError>): McpError.McpError =>
+  Option.getOrElse(Cause.failureOption(cause), () =>
+    new McpError.HandshakeFailed({
+      server,
+      operation: "open",
+      executed: "no",
+      detail: "the transport or a handler died while the session was opened"
+    }))
+
+/** Trying again without a change of the configuration, the program or the machine is of no use. */
+export const isFinal = (error: McpError.McpError): boolean => {
+  switch (error._tag) {
+    case "ConfigInvalid":
+    case "VersionMismatch":
+    case "Forbidden":
+      return true
+    case "SpawnFailed":
+    case "ConnectFailed":
+      return !McpError.isTransient(error)
+    default:
+      return false
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * What a connection has open: its channel, the try that is under way, its sessions, and sessions of single calls.
+ *
+ * Owns: opening and closing of all of them, each exactly once and within a bound, whoever asks for it and how often.
+ * May not touch: the state of the connection, and when something is opened or closed.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as McpConfig from "../../McpConfig.js"
+import type { ConnectionOptions } from "../../McpConnection.js"
+import * as McpError from "../../McpError.js"
+import type * as McpTransport from "../../McpTransport.js"
+import { within } from "../within.js"
+import { Live } from "./live.js"
+import * as Opening from "./opening.js"
+import * as Reasons from "./reasons.js"
+
+export type Tried = Exit.Exit<Live, McpError.McpError>
+
+interface Try {
+  readonly attempt: number
+  readonly fiber: Fiber.Fiber<Tried>
+}
+
+interface OpenChannel {
+  readonly channel: McpTransport.Channel
+  readonly scope: Scope.CloseableScope
+}
+
+export interface Parts {
+  readonly config: McpConfig.ServerConfig
+  readonly options: ConnectionOptions
+  /** Called for the first session, and again after everything was closed. */
+  readonly channel: Effect.Effect<McpTransport.Channel, McpError.McpError, Scope.Scope>
+  readonly scope: Scope.Scope
+  readonly now: () => number
+}
+
+/** How long the last requests of a lost session may take until it is closed under them. */
+const drainBound = Duration.minutes(1)
+
+export class Sessions {
+  /** When a session was last closed that somebody still used. */
+  usedUntil = 0
+  /** Opened and not closed. */
+  private readonly open = new Set<Live>()
+  /** Those of single calls. */
+  private readonly aside = new Set<Scope.CloseableScope>()
+  private channel: OpenChannel | undefined = undefined
+  /** A channel that was asked for before the last one was closed is not wanted any more. */
+  private channelsClosed = 0
+  private trying: Try | undefined = undefined
+
+  constructor(private readonly parts: Parts) {}
+
+  get size(): number {
+    return this.open.size
+  }
+
+  get isTrying(): boolean {
+    return this.trying !== undefined
+  }
+
+  /** Whether a single call has a session of its own. */
+  get hasAside(): boolean {
+    return this.aside.size > 0
+  }
+
+  has(live: Live): boolean {
+    return this.open.has(live)
+  }
+
+  // ---------------------------------------------------------------------------------------------
+  // Opening
+  // ---------------------------------------------------------------------------------------------
+
+  /** Begins to open a session. `tell` gets how it ended, also when nobody wants it any more. */
+  begin(
+    attempt: number,
+    generation: number,
+    wishes: Opening.Wishes,
+    tell: (exit: Tried) => void
+  ): Effect.Effect<void> {
+    // Whoever ends it waits for it, with a bound.
+    return Effect.map(Effect.forkDaemon(this.attempt(generation, wishes, tell)), (fiber) => {
+      this.trying = { attempt, fiber }
+    })
+  }
+
+  /** Takes the result of this try, unless it was aborted: then it was closed, too. */
+  take(attempt: number): boolean {
+    if (this.trying?.attempt !== attempt) return false
+    this.trying = undefined
+    return true
+  }
+
+  /** Whatever fails, everything it has opened is closed when it tells so. */
+  private attempt(generation: number, wishes: Opening.Wishes, tell: (exit: Tried) => void): Effect.Effect<Tried> {
+    return Effect.uninterruptible(
+      Effect.gen(this, function*() {
+        const scope = yield* Scope.make()
+        const exit = yield* Effect.exit(Effect.interruptible(this.openLive(scope, generation, wishes)))
+        if (Exit.isFailure(exit)) yield* Scope.close(scope, exit)
+        else this.open.add(exit.value)
+        tell(exit)
+        return exit
+      })
+    )
+  }
+
+  private openLive(
+    scope: Scope.CloseableScope,
+    generation: number,
+    wishes: Opening.Wishes
+  ): Effect.Effect<Live, McpError.McpError> {
+    return Effect.flatMap(
+      this.openChannel,
+      (channel) => Opening.open(channel, this.parts.options, wishes, generation)
+    ).pipe(
+      Scope.extend(scope),
+      Effect.map((session) => new Live(generation, session, scope))
+    )
+  }
+
+  private readonly openChannel: Effect.Effect<McpTransport.Channel, McpError.McpError> = Effect.suspend(() => {
+    if (this.channel !== undefined) return Effect.succeed(this.channel.channel)
+    const { channelsClosed } = this
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen(this, function*() {
+        const scope = yield* Scope.make()
+        const exit = yield* Effect.exit(restore(this.inTime(Scope.extend(this.parts.channel, scope))))
+        const isWanted = channelsClosed === this.channelsClosed
+        if (Exit.isSuccess(exit) && isWanted) this.channel = { channel: exit.value, scope }
+        else yield* Scope.close(scope, exit)
+        return isWanted ? yield* exit : yield* Effect.fail(Reasons.closing(this.parts.config.name, "open"))
+      })
+    )
+  })
+
+  private inTime<A>(opening: Effect.Effect<A, McpError.McpError>): Effect.Effect<A, McpError.McpError> {
+    const { config } = this.parts
+    const { handshake } = McpConfig.timeoutsOf(config)
+    return handshake === null ? opening : Effect.timeoutFail(opening, {
+      duration: handshake,
+      onTimeout: () =>
+        new McpError.RequestTimeout({
+          server: config.name,
+          operation: "open",
+          executed: "no",
+          kind: "handshake",
+          millis: Duration.toMillis(handshake),
+          detail: "its channel did not open"
+        })
+    })
+  }
+
+  /** A session for one call, beside the shared one. Ends with the connection, if not before. */
+  openAside(scope: Scope.CloseableScope, generation: number): Effect.Effect<Live, McpError.McpError> {
+    return Effect.suspend(() => {
+      const { channel, parts: { config, options } } = this
+      if (channel === undefined) return Effect.fail(Reasons.closing(config.name, "open"))
+      this.aside.add(scope)
+      return Opening.openAside(channel.channel, options, generation).pipe(
+        Scope.extend(scope),
+        Effect.map((session) => new Live(generation, session, scope))
+      )
+    })
+  }
+
+  // ---------------------------------------------------------------------------------------------
+  // Closing
+  // ---------------------------------------------------------------------------------------------
+
+  close(live: Live): Effect.Effect<void> {
+    live.over = true
+    return Effect.suspend(() => {
+      // A scope that is closing already is not waited for by who closes it again.
+      if (live.ended !== undefined) return Deferred.await(live.ended)
+      const ended = live.ended = Deferred.unsafeMake<void>(FiberId.none)
+      return Effect.ensuring(
+        Scope.close(live.scope, Exit.void),
+        Effect.sync(() => {
+          this.open.delete(live)
+          Deferred.unsafeDone(ended, Effect.void)
+        })
+      )
+    })
+  }
+
+  /** In the background, since requests that are under way may still have their answers. */
+  drain(live: Live): Effect.Effect<void> {
+    return live.session.quiet.pipe(
+      Effect.timeoutOption(drainBound),
+      Effect.interruptible,
+      Effect.zipRight(Effect.uninterruptible(this.close(live))),
+      Effect.zipRight(Effect.sync(() => {
+        this.usedUntil = this.parts.now()
+      })),
+      Effect.forkIn(this.parts.scope),
+      Effect.asVoid
+    )
+  }
+
+  /** Its closing does not delay the call. */
+  closeAside(scope: Scope.CloseableScope): Effect.Effect<void> {
+    return Scope.close(scope, Exit.void).pipe(
+      Effect.zipRight(Effect.sync(() => {
+        if (this.aside.delete(scope)) this.usedUntil = this.parts.now()
+      })),
+      Effect.forkIn(this.parts.scope),
+      Effect.asVoid
+    )
+  }
+
+  /** All but the channel. */
+  readonly closeAll: Effect.Effect<void> = Effect.suspend(() => {
+    const shared = [...this.open].map((live) => this.close(live))
+    const aside = [...this.aside].map((scope) => Scope.close(scope, Exit.void))
+    this.aside.clear()
+    return Effect.all([this.abortTry, ...shared, ...aside], { concurrency: "unbounded", discard: true })
+  })
+
+  /** Unless it is needed: lost sessions that still drain have their sockets there, and those of single calls. */
+  readonly closeChannel: Effect.Effect<void> = Effect.suspend(() => {
+    this.channelsClosed++
+    if (this.channel === undefined || this.open.size > 0 || this.hasAside) return Effect.void
+    const { scope } = this.channel
+    this.channel = undefined
+    return Effect.asVoid(within(Scope.close(scope, Exit.void), this.closeBound))
+  })
+
+  /** What comes up in spite of it is closed. */
+  private readonly abortTry: Effect.Effect<void> = Effect.suspend(() => {
+    const { trying } = this
+    this.trying = undefined
+    if (trying === undefined) return Effect.void
+    const closeLate = Effect.flatMap(
+      Effect.exit(Fiber.join(trying.fiber)),
+      (exit) => Exit.isSuccess(exit) && Exit.isSuccess(exit.value) ? this.close(exit.value.value) : Effect.void
+    )
+    return within(Effect.zipRight(Fiber.interruptFork(trying.fiber), closeLate), this.closeBound).pipe(
+      Effect.flatMap((ended) => Option.isSome(ended) ? Effect.void : Effect.forkDaemon(closeLate)),
+      Effect.asVoid
+    )
+  })
+
+  private get closeBound(): Duration.Duration {
+    return Duration.sum(McpConfig.closeBoundOf(this.parts.config), Duration.seconds(1))
+  }
+}
