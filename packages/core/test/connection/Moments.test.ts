@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { McpConnection } from "@mcp-runtime/core"
 import type * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Option, type Scope } from "effect"
 import {
   connect,
   echo,
@@ -174,7 +174,7 @@ for (const [name, moment] of atMoments) {
         yield* echo(connection)
       }))
 
-    it.scoped("reconnect, twice at once: one new session; who waited has it, who ran is told", () =>
+    it.scoped("reconnect, twice at once: one new session; who waited has it, also for a turn; who ran is told", () =>
       Effect.gen(function*() {
         const { connection, running, server, waiting } = yield* moment()
         const { attempts } = yield* server.stats
@@ -182,7 +182,12 @@ for (const [name, moment] of atMoments) {
           concurrency: "unbounded"
         })
         for (const call of waiting) assert(Exit.isSuccess(yield* Fiber.join(call)))
-        for (const call of running) assert(Exit.isFailure(yield* Fiber.join(call)))
+        const [sent, queued] = [running.slice(0, 2), running.slice(2)]
+        for (const call of sent) assert(Exit.isFailure(yield* Fiber.join(call)))
+        for (const call of queued) {
+          assert.isNull(yield* Fiber.poll(call).pipe(Effect.map(Option.getOrNull)), "its turn comes in the new session")
+          yield* Fiber.interrupt(call)
+        }
         const stats = yield* server.stats
         assert.strictEqual(stats.attempts, attempts + 1)
         assert.deepStrictEqual(stats.live, [attempts + 1])

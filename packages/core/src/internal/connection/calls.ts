@@ -135,7 +135,7 @@ export class Calls {
       : Effect.tap(answer, () => this.owner.ears.reached(live))
     return Effect.catchAllCause(heard, (cause) => {
       for (const error of Cause.failures(cause)) this.owner.hear(live, error)
-      return this.failed(call, cause)
+      return this.failed(call, cause, live)
     })
   }
 
@@ -151,11 +151,13 @@ export class Calls {
     })
   }
 
-  private failed<A>(call: Call<A>, cause: Cause.Cause<McpError.McpError>): Result<A> {
+  private failed<A>(call: Call<A>, cause: Cause.Cause<McpError.McpError>, live?: Live): Result<A> {
     const errors = Chunk.toReadonlyArray(Cause.failures(cause))
     if (Cause.isInterrupted(cause) || errors.length === 0 || Chunk.size(Cause.defects(cause)) > 0) {
       return Effect.failCause(cause)
     }
+    // Its turn had not come when the session was exchanged for another one: this is no failure of the call.
+    if (live?.over === true && call.era === this.owner.era && errors.every(isUnsent)) return this.again(call)
     if (!errors.every((error) => this.mayReplay(call, error))) return this.giveUp(call, cause)
     const renewal = errors.every(isExpired)
     if (renewal) {
@@ -300,6 +302,9 @@ const describe = ({ state }: Owner): string => {
       return `the connection is ${state._tag}`
   }
 }
+
+const isUnsent = (error: McpError.McpError): boolean =>
+  error._tag === "ConnectionClosed" && error.reason === "Closing" && error.executed === "no"
 
 const isExpired = (error: McpError.McpError): boolean => error._tag === "SessionExpired"
 
