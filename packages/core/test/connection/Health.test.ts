@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { McpConnection, McpError } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Effect, Exit, Fiber, TestClock } from "effect"
+import { Deferred, Effect, Exit, Fiber, TestClock } from "effect"
 import {
   connect,
   echo,
@@ -115,6 +115,30 @@ describe("keep-alive", () => {
       yield* pass(18_000, 250)
       const error = failure(yield* Fiber.join(call))
       assert.strictEqual(error._tag, "OutcomeUnknown")
+    }))
+
+  it.scoped("a serial server that has begun to work after a silence is left alone; its answer is an answer", () =>
+    Effect.gen(function*() {
+      const answered = yield* Deferred.make<void>()
+      const { connection, server } = yield* connect(
+        { ...stdio, concurrency: "serial", keepAlive: { every: "10 seconds", timeout: "1 second" } },
+        {
+          handlers: { ping: () => Effect.never },
+          tools: [{ name: "t", call: () => Effect.as(Deferred.await(answered), "late") }]
+        }
+      )
+      yield* connection.awaitReady
+      yield* pass(11_000)
+      assert.strictEqual(yield* tagOf(connection), "Degraded")
+      const call = yield* Effect.fork(McpConnection.callTool(connection, { name: "t" }, { timeout: "1 hour" }))
+      yield* server.awaitReceived("tools/call")
+      yield* pass(60_000)
+      assert.strictEqual((yield* server.receivedOf("ping")).length, 1)
+      assert.strictEqual((yield* server.receivedOf("initialize")).length, 1)
+      yield* Deferred.succeed(answered, undefined)
+      yield* Fiber.join(call)
+      yield* settled
+      assert.strictEqual(yield* tagOf(connection), "Ready")
     }))
 
   it.scoped("an error is an answer: whoever does not know ping is there", () =>

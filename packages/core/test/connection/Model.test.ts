@@ -268,7 +268,7 @@ const run = (seed: number, steps: number) =>
     return { problems: watch.problems, calls, executed: watch.executions.size, attempts }
   })
 
-const seeds = Number(process.env.MODEL_SEEDS ?? 24)
+const seeds = Number(process.env.MODEL_SEEDS ?? 12)
 const first = Number(process.env.MODEL_FIRST ?? 1)
 
 describe("any interleaving", () => {

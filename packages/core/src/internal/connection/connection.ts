@@ -109,7 +109,7 @@ const visible = (
       sessions: owner.opened,
       attempts: owner.attempts,
       replays: owner.replays,
-      holders: owner.holders,
+      holders: owner.usage.holders,
       open: owner.openSessions
     })),
     owner,
@@ -126,7 +126,7 @@ const holding = <A>(
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
       const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
-      yield* Scope.extend(owner.held, scope)
+      yield* Scope.extend(owner.usage.held, scope)
       return yield* Effect.onError(restore(awaitReady), (cause) => Scope.close(scope, Exit.failCause(cause)))
     })
   )

@@ -20,7 +20,6 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
@@ -41,7 +40,8 @@ import * as Opening from "./opening.js"
 import * as Reasons from "./reasons.js"
 import { type Parts as SessionsParts, Sessions, type Tried } from "./sessions.js"
 import type { States } from "./states.js"
-import { type Ears, ping, watch } from "./watch.js"
+import { Usage } from "./usage.js"
+import { type Ears, isBusy, ping, watch } from "./watch.js"
 
 export type OwnerEvent =
   | { readonly _tag: "Demand"; readonly era: number }
@@ -80,7 +80,6 @@ export class Owner {
   attempts = 0
   opened = 0
   replays = 0
-  holders = 0
 
   private released = false
   private demanded = false
@@ -95,10 +94,10 @@ export class Owner {
   private triedAt = 0
   private waitsLong = false
   private probes = 0
-  private releasedAt = 0
   private readonly commands = new Commands()
 
   private readonly sessions: Sessions
+  readonly usage: Usage
   /** The next try, or the next ping of a server that could not be reached. */
   private readonly alarm: Alarm
 
@@ -107,6 +106,7 @@ export class Owner {
     this.logLevel = options.logLevel ?? config.logLevel
     this.alarm = new Alarm(scope, (number) => this.post({ _tag: "Due", number }))
     this.sessions = new Sessions({ config, options, channel, scope, now: () => this.now() })
+    this.usage = new Usage(config, this.sessions, () => this.now())
   }
 
   get config(): McpConfig.ServerConfig {
@@ -199,14 +199,7 @@ export class Owner {
       this.known.hear(notification)
       return PubSub.publish(this.parts.notifications, notification)
     },
-    unusedSince: (live) =>
-      Effect.map(
-        live.session.stats,
-        ({ quietSince }) =>
-          quietSince === undefined || this.holders > 0 || this.sessions.hasAside || this.sessions.size > 1
-            ? undefined
-            : Math.max(quietSince, this.releasedAt, this.sessions.usedUntil, live.readyAt)
-      )
+    unusedSince: (live) => this.usage.endedAt(live)
   }
 
   /** A call has met this error. */
@@ -227,17 +220,6 @@ export class Owner {
     if (this.live === live) this.live = undefined
     this.post({ _tag: "Lost", live, error, drain })
   }
-
-  readonly held: Effect.Effect<void, never, Scope.Scope> = Effect.acquireRelease(
-    Effect.sync(() => {
-      this.holders++
-    }),
-    () =>
-      Effect.sync(() => {
-        this.holders--
-        this.releasedAt = this.now()
-      })
-  )
 
   /** Succeeds when it is done, with the era in which it was. Concurrent wishes for a reconnection, or to close, are one. */
   command(command: Command): Effect.Effect<number> {
@@ -393,7 +375,7 @@ export class Owner {
       }
       const working = drain && (yield* live.session.stats).quietSince === undefined
       const closing = drain ? this.sessions.drain(live) : this.sessions.close(live)
-      if (this.isUnused() && !working) return yield* Effect.zipRight(closing, this.rest)
+      if (this.usage.isNone && !this.demanded && !working) return yield* Effect.zipRight(closing, this.rest)
       // It may take its time to end: meanwhile nobody is to take it for ready.
       const delay = yield* ladder.next(error, this.now())
       if (delay === undefined) return yield* this.breaks(closing)
@@ -414,7 +396,7 @@ export class Owner {
     }
     const probe = live.unreachable === undefined || this.alarm.isSet
       ? Effect.void
-      : this.alarm.in(Math.min(500 * 2 ** Math.min(this.probes++, 16), slowestProbe))
+      : this.probeLater()
     return this.show(live).pipe(
       Effect.zipRight(probe),
       Effect.zipRight(back ? this.refreshIn(live) : Effect.void)
@@ -424,14 +406,21 @@ export class Owner {
   private onDue(): Effect.Effect<void> {
     const { live } = this
     if (live === undefined) return this.sessions.isTrying ? Effect.void : this.begin()
-    return Effect.asVoid(Effect.forkIn(Effect.interruptible(ping(live, undefined, this.ears)), live.scope))
+    return Effect.flatMap(isBusy(this.config, live), (busy) =>
+      busy
+        ? this.probeLater()
+        : Effect.asVoid(Effect.forkIn(Effect.interruptible(ping(live, undefined, this.ears)), live.scope)))
+  }
+
+  private probeLater(): Effect.Effect<void> {
+    return this.alarm.in(Math.min(500 * 2 ** Math.min(this.probes++, 16), slowestProbe))
   }
 
   private onIdle(live: Live): Effect.Effect<void> {
     if (this.live !== live) return Effect.void
-    return Effect.flatMap(this.ears.unusedSince(live), (since) => {
+    return Effect.flatMap(this.usage.endedAt(live), (since) => {
       // Somebody may have come meanwhile.
-      if (since === undefined || !this.idledSince(since)) return Effect.void
+      if (!this.usage.isOver(since)) return Effect.void
       // It did not fail, however short it was.
       return Effect.zipRight(this.parts.ladder.reset, this.rest)
     })
@@ -592,16 +581,6 @@ export class Owner {
     const { outcome } = this
     this.outcome = Deferred.unsafeMake<Live, McpError.McpError>(FiberId.none)
     return Effect.asVoid(Deferred.done(outcome, exit))
-  }
-
-  private isUnused(): boolean {
-    return typeof this.parts.config.lifetime === "object" && this.holders === 0 &&
-      !this.sessions.hasAside && !this.demanded
-  }
-
-  private idledSince(since: number): boolean {
-    const { lifetime } = this.parts.config
-    return typeof lifetime === "object" && this.now() >= since + Duration.toMillis(lifetime.idle)
   }
 
   private crashLoop(until: number): McpError.McpError {

@@ -67,11 +67,14 @@ const watchSilence = (
   Effect.gen(function*() {
     const before = yield* live.session.stats
     yield* Effect.sleep(every)
-    const { inFlight, received } = yield* live.session.stats
-    // A server that takes one request at a time is not asked while it works; the request has its deadline.
-    const busy = inFlight > 0 && McpConfig.concurrencyOf(config) === 1
+    const { received } = yield* live.session.stats
+    const busy = yield* isBusy(config, live)
     if (received === before.received && !busy && live.unreachable === undefined) yield* ping(live, timeout, ears)
   }).pipe(Effect.forever)
+
+/** A server that takes one request at a time is not asked while it works; the request has its deadline. */
+export const isBusy = (config: McpConfig.ServerConfig, live: Live): Effect.Effect<boolean> =>
+  Effect.map(live.session.stats, (_) => _.quietSince === undefined && McpConfig.concurrencyOf(config) === 1)
 
 const watchUse = (idle: Duration.Duration, live: Live, ears: Ears): Effect.Effect<void> =>
   Effect.gen(function*() {
