@@ -61,8 +61,8 @@ export type ConnectionState =
     readonly since: number
     readonly generation: number
     readonly info: McpSession.SessionInfo
-    /** The server's own stream is down (calls work), or the server could not be reached. */
-    readonly reason: "StreamDown" | "Unreachable"
+    /** The server's own stream is down (calls work), it could not be reached, or it has refused the credentials of a call. */
+    readonly reason: "StreamDown" | "Unreachable" | "Unauthorized"
     readonly error: McpError.McpError | undefined
   }
   | {
@@ -207,7 +207,7 @@ export interface McpConnection {
   readonly notify: (method: string, params?: McpProtocol.JsonObject) => Effect.Effect<void, McpError.McpError>
   /** What the last listing said of a tool, if there was one. */
   readonly knownTool: (name: string) => McpProtocol.Tool | undefined
-  /** Ends the session and makes a new one, at any moment, whatever the state. */
+  /** Ends the session and makes a new one, at any moment, whatever the state. Calls that run fail. */
   readonly reconnect: Effect.Effect<McpSession.SessionInfo, McpError.McpError>
   /** Ends the session and releases everything. Running calls fail. The next use connects again. */
   readonly close: Effect.Effect<void>

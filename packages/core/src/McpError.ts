@@ -507,9 +507,9 @@ export class ConnectionUnavailable
   )
 {
   override get message() {
-    return `${where(this)}: there is no connection: ${this.detail}${
-      this.retryAfterMillis === undefined ? "" : ` (the next try is possible in ${this.retryAfterMillis} ms)`
-    }`
+    return `${where(this)}: there is no connection${
+      this.retryAfterMillis === undefined ? "" : `, and the next try is possible in ${this.retryAfterMillis} ms`
+    }: ${this.detail}`
   }
 }
 

@@ -99,7 +99,7 @@ export interface SessionStats {
   readonly sent: number
   readonly received: number
   readonly inFlight: number
-  /** Since when no request is under way, in milliseconds; nothing while one is. */
+  /** Since when no request is under way, in milliseconds; nothing while one is. Our own questions do not count. */
   readonly quietSince: number | undefined
   readonly warnings: { readonly [kind in McpTransport.WarningKind]?: number }
 }
@@ -271,6 +271,7 @@ const openIn = (
       request: serverRequests.start,
       cancelled: serverRequests.cancel,
       closed: ended,
+      used: quiet.used,
       quiet: quiet.begin,
       warning: warnings.add
     })

@@ -141,7 +141,7 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
   ],
   [
     new McpError.ConnectionUnavailable({ ...about, reason: "CrashLoop", detail: "it crashed", retryAfterMillis: 30 }),
-    ["there is no connection: it crashed (the next try is possible in 30 ms)"]
+    ["there is no connection, and the next try is possible in 30 ms: it crashed"]
   ],
   [
     new McpError.ConnectionUnavailable({ ...about, reason: "Disabled", detail: "it is disabled" }),

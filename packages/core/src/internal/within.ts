@@ -53,3 +53,21 @@ export const forkBounded = (effect: Effect.Effect<unknown>): Effect.Effect<void,
       (fiber) => within(Fiber.interrupt(fiber), handlersEndWithin)
     )
   )
+
+/**
+ * As whichever ends first; the other one is interrupted. Where the caller can't be interrupted (a finalizer, say) the two
+ * still can: `Effect.raceFirst` would wait there for the one that never ends.
+ */
+export const firstOf = <A, E, R, A2, E2, R2>(
+  one: Effect.Effect<A, E, R>,
+  other: Effect.Effect<A2, E2, R2>
+): Effect.Effect<A | A2, E | E2, R | R2> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function*() {
+      const first = Deferred.unsafeMake<A | A2, E | E2>(FiberId.none)
+      const run = <B extends A | A2, F extends E | E2, S>(effect: Effect.Effect<B, F, S>) =>
+        Effect.forkDaemon(Effect.intoDeferred(Effect.interruptible(effect), first))
+      const both = [yield* run(one), yield* run(other)]
+      return yield* Effect.ensuring(restore(Deferred.await(first)), Fiber.interruptAll(both))
+    })
+  )

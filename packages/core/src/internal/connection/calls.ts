@@ -30,6 +30,7 @@ import type * as RetryPolicy from "../../RetryPolicy.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
 import * as Stepper from "../retry/stepper.js"
+import { firstOf } from "../within.js"
 import type { Live } from "./live.js"
 import type { Owner } from "./owner.js"
 
@@ -130,7 +131,7 @@ export class Calls {
     call.aside = false
     const { operation } = call
     const answer = operation.send(live.session, options)
-    const heard = live.unreachable === undefined
+    const heard = live.isSound
       ? answer
       : Effect.tap(answer, () => this.owner.ears.reached(live))
     return Effect.catchAllCause(heard, (cause) => {
@@ -157,7 +158,7 @@ export class Calls {
       return Effect.failCause(cause)
     }
     // Its turn had not come when the session was exchanged for another one: this is no failure of the call.
-    if (live?.over === true && call.era === this.owner.era && errors.every(isUnsent)) return this.again(call)
+    if (live?.over === true && call.era === this.owner.era && errors.every(Errors.isUnsent)) return this.again(call)
     if (!errors.every((error) => this.mayReplay(call, error))) return this.giveUp(call, cause)
     const renewal = errors.every(isExpired)
     if (renewal) {
@@ -179,7 +180,9 @@ export class Calls {
   private mayReplay<A>(call: Call<A>, error: McpError.McpError): boolean {
     const { operation: { options } } = call
     const replay = options?.replay ?? "auto"
-    if (replay === "never" || error.executed === "yes" || !call.budget.policy.accepts(error)) return false
+    if (replay === "never" || error.executed === "yes") return false
+    // A lost session is not a matter of taste.
+    if (!isExpired(error) && !call.budget.policy.accepts(error)) return false
     return error.executed === "no" || replay === "always" || this.isIdempotent(call)
   }
 
@@ -214,7 +217,7 @@ export class Calls {
           this.owner.closed,
           () => Effect.fail(Errors.about(this.owner.closing(method), method, sent ? "maybe" : "no"))
         )
-        const exit = yield* Effect.exit(restore(Effect.raceFirst(running, closed)))
+        const exit = yield* Effect.exit(restore(firstOf(running, closed)))
         yield* this.owner.closeAside(scope)
         return exit
       })
@@ -237,7 +240,7 @@ export class Calls {
 
   /** Ends early when the application closes the connection. */
   private pause(millis: number): Effect.Effect<void> {
-    return Effect.raceFirst(Effect.sleep(millis), this.owner.closed)
+    return firstOf(Effect.sleep(millis), this.owner.closed)
   }
 
   /** Until something was sent, all of it is waiting. */
@@ -258,20 +261,20 @@ export class Calls {
     const idle = millisOf(options?.timeout, this.timeouts.request)
     const until = Math.min(from + idle, call.startedAt + this.total(options))
     if (until === Number.POSITIVE_INFINITY) return waiting
-    return Effect.suspend(() => {
-      const now = this.owner.now()
-      return Effect.timeoutFail(waiting, {
-        duration: Math.max(0, until - now),
-        onTimeout: () =>
-          new McpError.RequestTimeout({
-            server: this.owner.server,
-            operation: method,
-            executed: "no",
-            millis: until - from,
-            ...late()
-          })
-      })
-    })
+    const tooLate = Effect.suspend(() =>
+      Effect.fail(
+        new McpError.RequestTimeout({
+          server: this.owner.server,
+          operation: method,
+          executed: "no",
+          millis: until - from,
+          ...late()
+        })
+      )
+    )
+    return Effect.suspend(() =>
+      firstOf(waiting, Effect.zipRight(Effect.sleep(Math.max(0, until - this.owner.now())), tooLate))
+    )
   }
 
   private total(options: CallOptions | undefined): number {
@@ -302,9 +305,6 @@ const describe = ({ state }: Owner): string => {
       return `the connection is ${state._tag}`
   }
 }
-
-const isUnsent = (error: McpError.McpError): boolean =>
-  error._tag === "ConnectionClosed" && error.reason === "Closing" && error.executed === "no"
 
 const isExpired = (error: McpError.McpError): boolean => error._tag === "SessionExpired"
 

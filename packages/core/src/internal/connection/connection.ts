@@ -95,7 +95,12 @@ const visible = (
         options,
         send: (session, options) => session.request(method, params, options)
       }),
-    notify: (method, params) => Effect.flatMap(live, (_) => _.session.notify(method, params)),
+    notify: (method, params) =>
+      Effect.flatMap(live, (current) =>
+        Effect.tapError(
+          current.session.notify(method, params),
+          (error) => Effect.sync(() => owner.hear(current, error))
+        )),
     knownTool: (name) => owner.known.tool(name),
     // Where it is closed after that, it stays closed.
     reconnect: Effect.flatMap(

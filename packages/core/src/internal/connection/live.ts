@@ -11,6 +11,8 @@ export class Live {
   over = false
   /** The last that is known of it is that the server could not be reached. */
   unreachable: McpError.McpError | undefined = undefined
+  /** The last that it said of our credentials is that it refuses them. */
+  unauthorized: McpError.McpError | undefined = undefined
   /** The server's own stream is being opened again. */
   streamDown = false
   /** What the server said meanwhile was not heard. */
@@ -26,4 +28,9 @@ export class Live {
     readonly session: McpSession.McpSession,
     readonly scope: Scope.CloseableScope
   ) {}
+
+  /** Whether an answer would be news. */
+  get isSound(): boolean {
+    return this.unreachable === undefined && this.unauthorized === undefined
+  }
 }

@@ -14,14 +14,16 @@ import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as McpSession from "../../McpSession.js"
 import type * as McpTransport from "../../McpTransport.js"
+import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
 import type { Kind, Known } from "./known.js"
+import type { LogLevelWish, Subscriptions } from "./wishes.js"
 
 /** What the application has asked of earlier sessions, and expects of the next one. */
 export interface Wishes {
   readonly known: Known
-  readonly subscriptions: ReadonlySet<string>
-  readonly logLevel: McpProtocol.LogLevel | undefined
+  readonly subscriptions: Subscriptions
+  readonly logLevel: LogLevelWish
 }
 
 export const open = (
@@ -33,7 +35,7 @@ export const open = (
   Effect.gen(function*() {
     const session = yield* McpSession.open(channel, {
       ...sessionOptions(options),
-      logLevel: wishes.logLevel,
+      logLevel: wishes.logLevel.level,
       concurrency: McpConfig.concurrencyOf(channel.config),
       generation
     })
@@ -84,7 +86,7 @@ const restoreInTime = (
 const restore = (session: McpSession.McpSession, wishes: Wishes): Effect.Effect<void, McpError.McpError> =>
   Effect.zipRight(
     Effect.forEach(
-      wishes.subscriptions,
+      wishes.subscriptions.uris,
       (uri) => tolerating(McpSession.subscribe(session, uri), `it could not be subscribed to a resource again`),
       { concurrency: 8, discard: true }
     ),
@@ -114,15 +116,18 @@ export const list = (
     return Effect.map(listings[kind](session), ({ items }) => known.remember(kind, version, items))
   })
 
+/** Nobody waits for it. */
+const unattended: McpSession.RequestOptions & Waited = { unattended: true }
+
 const listings: {
   readonly [kind in Kind]: (
     session: McpSession.McpSession
   ) => Effect.Effect<McpProtocol.Listing<unknown>, McpError.McpError>
 } = {
-  tools: (_) => McpSession.listTools(_),
-  prompts: (_) => McpSession.listPrompts(_),
-  resources: (_) => McpSession.listResources(_),
-  templates: (_) => McpSession.listResourceTemplates(_)
+  tools: (_) => McpSession.listTools(_, unattended),
+  prompts: (_) => McpSession.listPrompts(_, unattended),
+  resources: (_) => McpSession.listResources(_, unattended),
+  templates: (_) => McpSession.listResourceTemplates(_, unattended)
 }
 
 /** A server that refuses is still a server; one that is gone is not. */

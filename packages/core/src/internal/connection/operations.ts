@@ -250,24 +250,12 @@ export const readResource = (
  * @category operations
  */
 export const subscribe = (connection: McpConnection, uri: string, options?: CallOptions): Result<void> =>
-  Effect.zipRight(
-    connection.perform({
-      method: "resources/subscribe",
-      options,
-      // A session that takes the place of this one meanwhile is to know of it.
-      send: (session, options) =>
-        Effect.suspend(() => {
-          const { subscriptions } = internals(connection).owner
-          if (subscriptions.has(uri)) return McpSession.subscribe(session, uri, options)
-          subscriptions.add(uri)
-          return Effect.onError(
-            McpSession.subscribe(session, uri, options),
-            () => Effect.sync(() => subscriptions.delete(uri))
-          )
-        })
-    }),
-    Effect.sync(() => void internals(connection).owner.subscriptions.add(uri))
-  )
+  connection.perform({
+    method: "resources/subscribe",
+    options,
+    send: (session, options) =>
+      internals(connection).owner.subscriptions.during(uri, McpSession.subscribe(session, uri, options))
+  })
 
 /**
  * The opposite of `subscribe`.
@@ -313,26 +301,12 @@ export const setLogLevel = (
   level: McpProtocol.LogLevel,
   options?: CallOptions
 ): Result<void> =>
-  Effect.zipRight(
-    connection.perform({
-      method: "logging/setLevel",
-      options,
-      // A session that takes the place of this one meanwhile is to know of it.
-      send: (session, options) =>
-        Effect.suspend(() => {
-          const { owner } = internals(connection)
-          const before = owner.logLevel
-          owner.logLevel = level
-          return Effect.onError(McpSession.setLogLevel(session, level, options), () =>
-            Effect.sync(() => {
-              if (owner.logLevel === level) owner.logLevel = before
-            }))
-        })
-    }),
-    Effect.sync(() => {
-      internals(connection).owner.logLevel = level
-    })
-  )
+  connection.perform({
+    method: "logging/setLevel",
+    options,
+    send: (session, options) =>
+      internals(connection).owner.logLevel.during(level, McpSession.setLogLevel(session, level, options))
+  })
 
 /**
  * Tells the server that the roots have changed. Not needed where the roots handler has `changes`.

@@ -41,7 +41,8 @@ import * as Reasons from "./reasons.js"
 import { type Parts as SessionsParts, Sessions, type Tried } from "./sessions.js"
 import type { States } from "./states.js"
 import { Usage } from "./usage.js"
-import { type Ears, isBusy, ping, watch } from "./watch.js"
+import { type Ears, isBusy, isOutOfReach, ping, watch } from "./watch.js"
+import { LogLevelWish, Subscriptions } from "./wishes.js"
 
 export type OwnerEvent =
   | { readonly _tag: "Demand"; readonly era: number }
@@ -69,12 +70,17 @@ const leastBetweenTries = 1000
 
 const slowestProbe = 30_000
 
+/** A server that asks to be left alone for longer is asked again all the same. */
+const longestRetryAfter = 3_600_000
+
+const retryAfter = (error: McpError.McpError): number => error._tag === "HttpError" ? error.retryAfterMillis ?? 0 : 0
+
 export class Owner {
   /** Where calls are sent. */
   live: Live | undefined = undefined
   readonly known = new Known()
-  readonly subscriptions = new Set<string>()
-  logLevel: McpProtocol.LogLevel | undefined
+  readonly subscriptions = new Subscriptions()
+  readonly logLevel: LogLevelWish
   /** Changes when the application closes the connection: what began before it is over. */
   era = 0
   attempts = 0
@@ -83,6 +89,7 @@ export class Owner {
 
   private released = false
   private demanded = false
+  private waiters = 0
   private generation = 0
   /** Completed for those who wait now, with a session or the reason why there is none. */
   private outcome = Deferred.unsafeMake<Live, McpError.McpError>(FiberId.none)
@@ -103,7 +110,7 @@ export class Owner {
 
   constructor(private readonly parts: Parts) {
     const { channel, config, options, scope } = parts
-    this.logLevel = options.logLevel ?? config.logLevel
+    this.logLevel = new LogLevelWish(options.logLevel ?? config.logLevel)
     this.alarm = new Alarm(scope, (number) => this.post({ _tag: "Due", number }))
     this.sessions = new Sessions({ config, options, channel, scope, now: () => this.now() })
     this.usage = new Usage(config, this.sessions, () => this.now())
@@ -152,7 +159,14 @@ export class Owner {
       if (era !== this.era) return Effect.fail(this.closing(operation))
       const { outcome } = this
       this.demand()
-      return Effect.matchEffect(Deferred.await(outcome), {
+      this.waiters++
+      const outcomeOrNot = Effect.ensuring(
+        Deferred.await(outcome),
+        Effect.sync(() => {
+          this.waiters--
+        })
+      )
+      return Effect.matchEffect(outcomeOrNot, {
         onFailure: (error) => Effect.fail(Errors.about(error, operation, "no")),
         // It may be lost again before this fiber has its turn.
         onSuccess: () => this.untilLive(operation, era)
@@ -177,6 +191,10 @@ export class Owner {
       live.unreachable = error
       this.post({ _tag: "Shaken", live })
     },
+    unauthorized: (live, error) => {
+      live.unauthorized = error
+      this.post({ _tag: "Shaken", live })
+    },
     silent: (live, error) => {
       if (++live.silences >= 2) return this.lose(live, error, false)
       live.unreachable = error
@@ -184,8 +202,9 @@ export class Owner {
     },
     reached: (live) => {
       live.silences = 0
-      if (live.unreachable === undefined) return
+      if (live.isSound) return
       live.unreachable = undefined
+      live.unauthorized = undefined
       this.post({ _tag: "Shaken", live })
     },
     streamDown: (live, down) => {
@@ -205,8 +224,9 @@ export class Owner {
   /** A call has met this error. */
   hear(live: Live, error: McpError.McpError): void {
     if (error._tag === "SessionExpired") return this.ears.expired(live, error)
-    if (error._tag === "ConnectFailed") return this.ears.unreachable(live, error)
-    if (error._tag !== "ConnectionClosed" || error.reason === "Closing") return
+    if (error._tag === "Unauthorized") return this.ears.unauthorized(live, error)
+    if (error._tag !== "ConnectionClosed") return isOutOfReach(error) ? this.ears.unreachable(live, error) : undefined
+    if (error.reason === "Closing") return
     const { transport } = live.session.info
     // Over HTTP each request may have a connection of its own.
     return transport === "http" || transport === "sse"
@@ -235,7 +255,7 @@ export class Owner {
 
   /** A session for one call, beside the shared one. Ends with the connection, if not before. */
   openAside(scope: Scope.CloseableScope): Effect.Effect<Live, McpError.McpError> {
-    return Effect.suspend(() => this.sessions.openAside(scope, this.generation))
+    return Effect.suspend(() => this.sessions.openAside(scope, this.generation, this.lastError ?? this.closing("open")))
   }
 
   closeAside(scope: Scope.CloseableScope): Effect.Effect<void> {
@@ -258,7 +278,10 @@ export class Owner {
         (event) =>
           Effect.catchAllCause(this.handle(event), (cause) => {
             if (event._tag === "Command") this.commands.complete(event.done, this.era)
-            return this.log(Effect.logError("the owner of a connection failed to handle an event", cause))
+            return Effect.zipRight(
+              this.log(Effect.logError("the owner of a connection failed to handle an event", cause)),
+              this.giveUp
+            )
           })
       )
     )
@@ -274,6 +297,16 @@ export class Owner {
       yield* this.parts.states.set({ _tag: "Closed", since: this.now() }, true)
       yield* PubSub.shutdown(this.parts.notifications)
     })
+  })
+
+  /** What the application has given to us has died: whoever waits must not do so for ever. */
+  private readonly giveUp: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.live !== undefined || this.sessions.isTrying) return Effect.void
+    const error = Reasons.died(this.server)
+    return Effect.zipRight(
+      this.parts.states.set({ _tag: "Failed", since: this.now(), error, retryAt: undefined }),
+      this.resolve(Exit.fail(error))
+    )
   })
 
   private handle(event: OwnerEvent): Effect.Effect<void> {
@@ -318,6 +351,10 @@ export class Owner {
           ? this.resolve(Exit.fail(this.crashLoop(openUntil)))
           : this.begin()
       }
+      case "Ready":
+      case "Degraded":
+        // It is lost, and the event that says so comes next.
+        return Effect.sync(() => this.demand())
       default:
         return this.begin()
     }
@@ -349,8 +386,9 @@ export class Owner {
     if (Reasons.isFinal(error)) {
       return this.stop({ _tag: "Failed", since: this.now(), error, retryAt: undefined }, error)
     }
-    return Effect.flatMap(this.parts.ladder.next(error, this.now()), (delay) => {
-      if (delay === undefined) return this.breaks()
+    return Effect.flatMap(this.parts.ladder.next(error, this.now()), (step) => {
+      if (step === undefined) return this.breaks()
+      const delay = Math.max(step, Math.min(retryAfter(error), longestRetryAfter))
       if (!this.established) {
         return this.stop({ _tag: "Failed", since: this.now(), error, retryAt: undefined }, error)
       }
@@ -375,7 +413,10 @@ export class Owner {
       }
       const working = drain && (yield* live.session.stats).quietSince === undefined
       const closing = drain ? this.sessions.drain(live) : this.sessions.close(live)
-      if (this.usage.isNone && !this.demanded && !working) return yield* Effect.zipRight(closing, this.rest)
+      if (!this.isWanted && !working) {
+        yield* states.set({ _tag: "Idle", since: this.now() })
+        return yield* Effect.zipRight(closing, this.rest)
+      }
       // It may take its time to end: meanwhile nobody is to take it for ready.
       const delay = yield* ladder.next(error, this.now())
       if (delay === undefined) return yield* this.breaks(closing)
@@ -405,11 +446,19 @@ export class Owner {
 
   private onDue(): Effect.Effect<void> {
     const { live } = this
-    if (live === undefined) return this.sessions.isTrying ? Effect.void : this.begin()
+    if (live === undefined) {
+      if (this.state._tag !== "Reconnecting") return Effect.void
+      return this.isWanted ? this.begin() : this.rest
+    }
     return Effect.flatMap(isBusy(this.config, live), (busy) =>
       busy
         ? this.probeLater()
         : Effect.asVoid(Effect.forkIn(Effect.interruptible(ping(live, undefined, this.ears)), live.scope)))
+  }
+
+  /** Whether a session that is lost is to come back. */
+  private get isWanted(): boolean {
+    return !this.usage.isNone || this.demanded || this.waiters > 0
   }
 
   private probeLater(): Effect.Effect<void> {
@@ -450,6 +499,7 @@ export class Owner {
   // ---------------------------------------------------------------------------------------------
 
   private begin(): Effect.Effect<void> {
+    if (this.sessions.isTrying) return Effect.void
     this.alarm.cancel()
     const attempt = ++this.attempts
     this.tries++
@@ -522,7 +572,7 @@ export class Owner {
 
   /** Closed by the application: what began before it is over. */
   private finish(state: ConnectionState, reason: McpError.McpError = this.closing("close")): Effect.Effect<void> {
-    return Effect.zipRight(this.end(reason), this.parts.states.set(state))
+    return Effect.zipRight(this.parts.states.set(state), this.end(reason))
   }
 
   private end(reason: McpError.McpError): Effect.Effect<void> {
@@ -540,7 +590,10 @@ export class Owner {
 
   /** Nobody uses the connection. Who comes while it is closed has posted a demand. */
   private readonly rest: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.zipRight(this.closeEverything, this.parts.states.set({ _tag: "Idle", since: this.now() }))
+    Effect.zipRight(
+      this.state._tag === "Idle" ? Effect.void : this.parts.states.set({ _tag: "Idle", since: this.now() }),
+      this.closeEverything
+    )
   )
 
   private readonly closeEverything: Effect.Effect<void> = Effect.suspend(() => {
@@ -558,7 +611,7 @@ export class Owner {
 
   private refreshIn(live: Live): Effect.Effect<void> {
     return Opening.refresh(live.session, this.known).pipe(
-      Effect.ignore,
+      Effect.catchAll((error) => Effect.sync(() => this.hear(live, error))),
       Effect.interruptible,
       Effect.forkIn(live.scope),
       Effect.asVoid
@@ -568,10 +621,17 @@ export class Owner {
   private show(live: Live): Effect.Effect<void> {
     const since = this.now()
     const { generation, session: { info } } = live
-    const reason = live.unreachable !== undefined ? "Unreachable" : live.streamDown ? "StreamDown" : undefined
+    const reason = live.unreachable !== undefined
+      ? "Unreachable"
+      : live.unauthorized !== undefined
+      ? "Unauthorized"
+      : live.streamDown
+      ? "StreamDown"
+      : undefined
     if (reason !== undefined) {
       if (this.state._tag === "Degraded" && this.state.reason === reason) return Effect.void
-      return this.parts.states.set({ _tag: "Degraded", since, generation, info, reason, error: live.unreachable })
+      const error = live.unreachable ?? live.unauthorized
+      return this.parts.states.set({ _tag: "Degraded", since, generation, info, reason, error })
     }
     return this.state._tag === "Ready" ? Effect.void : this.parts.states.set({ _tag: "Ready", since, generation, info })
   }

@@ -54,13 +54,16 @@ const unavailable = (
 
 /** The error of a try, which may have died of something else. */
 export const ofTry = (server: string, cause: Cause.Cause<McpError.McpError>): McpError.McpError =>
-  Option.getOrElse(Cause.failureOption(cause), () =>
-    new McpError.HandshakeFailed({
-      server,
-      operation: "open",
-      executed: "no",
-      detail: "the transport or a handler died while the session was opened"
-    }))
+  Option.getOrElse(Cause.failureOption(cause), () => died(server))
+
+/** Something that was given to us has died. */
+export const died = (server: string): McpError.McpError =>
+  new McpError.HandshakeFailed({
+    server,
+    operation: "open",
+    executed: "no",
+    detail: "the transport, a handler or the schedule of reconnections died while the session was opened"
+  })
 
 /** Trying again without a change of the configuration, the program or the machine is of no use. */
 export const isFinal = (error: McpError.McpError): boolean => {

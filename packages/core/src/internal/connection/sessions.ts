@@ -16,6 +16,7 @@ import * as McpConfig from "../../McpConfig.js"
 import type { ConnectionOptions } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpTransport from "../../McpTransport.js"
+import * as Errors from "../engine/errors.js"
 import { within } from "../within.js"
 import { Live } from "./live.js"
 import * as Opening from "./opening.js"
@@ -161,10 +162,14 @@ export class Sessions {
   }
 
   /** A session for one call, beside the shared one. Ends with the connection, if not before. */
-  openAside(scope: Scope.CloseableScope, generation: number): Effect.Effect<Live, McpError.McpError> {
+  openAside(
+    scope: Scope.CloseableScope,
+    generation: number,
+    whyNoChannel: McpError.McpError
+  ): Effect.Effect<Live, McpError.McpError> {
     return Effect.suspend(() => {
-      const { channel, parts: { config, options } } = this
-      if (channel === undefined) return Effect.fail(Reasons.closing(config.name, "open"))
+      const { channel, parts: { options } } = this
+      if (channel === undefined) return Effect.fail(Errors.about(whyNoChannel, whyNoChannel.operation, "no"))
       this.aside.add(scope)
       return Opening.openAside(channel.channel, options, generation).pipe(
         Scope.extend(scope),

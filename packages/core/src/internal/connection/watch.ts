@@ -10,7 +10,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as McpConfig from "../../McpConfig.js"
-import * as McpError from "../../McpError.js"
+import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpSession from "../../McpSession.js"
 import type { Waited } from "../engine/calls.js"
@@ -21,6 +21,7 @@ export interface Ears {
   readonly ended: (live: Live, error: McpError.McpError) => void
   readonly expired: (live: Live, error: McpError.McpError) => void
   readonly unreachable: (live: Live, error: McpError.McpError) => void
+  readonly unauthorized: (live: Live, error: McpError.McpError) => void
   readonly silent: (live: Live, error: McpError.McpError) => void
   readonly reached: (live: Live) => void
   readonly streamDown: (live: Live, down: boolean) => void
@@ -103,18 +104,22 @@ export const ping = (
 const nothing = () => ({ value: undefined })
 
 const hear = (live: Live, error: McpError.McpError, ears: Ears): void => {
+  if (error._tag === "SessionExpired") return ears.expired(live, error)
+  if (error._tag === "RequestTimeout") return ears.silent(live, error)
+  if (error._tag === "Unauthorized") return ears.unauthorized(live, error)
+  return isOutOfReach(error) ? ears.unreachable(live, error) : ears.reached(live)
+}
+
+/** Whether the server itself has not answered: nobody has, or a gateway in its place. */
+export const isOutOfReach = (error: McpError.McpError): boolean => {
   switch (error._tag) {
-    case "SessionExpired":
-      return ears.expired(live, error)
-    case "RequestTimeout":
-      return ears.silent(live, error)
     case "ConnectFailed":
     case "ConnectionClosed":
     case "ResponseLost":
-      return ears.unreachable(live, error)
+      return true
     case "HttpError":
-      return McpError.isTransient(error) ? ears.unreachable(live, error) : ears.reached(live)
+      return error.status === 502 || error.status === 503 || error.status === 504
     default:
-      return ears.reached(live)
+      return false
   }
 }

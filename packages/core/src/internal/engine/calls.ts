@@ -32,6 +32,7 @@ export interface Waited {
     readonly totalFrom: number
   } | undefined
   readonly ungated?: boolean | undefined
+  readonly unattended?: boolean | undefined
 }
 
 /** The calls of one session: both defaults are made once, so that a call without options allocates nothing for them. */
@@ -81,7 +82,8 @@ export class Calls {
       beginning,
       idleFrom: wishes.waited?.idleFrom,
       totalFrom: wishes.waited?.totalFrom,
-      ungated: wishes.ungated
+      ungated: wishes.ungated,
+      unattended: wishes.unattended
     })
   }
 }

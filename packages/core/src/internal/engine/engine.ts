@@ -30,6 +30,7 @@ interface Pending {
   /** What is to be sent, until it is. */
   unsent: { readonly params: McpProtocol.JsonObject | undefined } | undefined
   readonly ungated: boolean
+  readonly attended: boolean
   decode: Decoder<unknown>
   resume: Resume
   readonly idle: number
@@ -55,6 +56,8 @@ export interface Call {
   readonly totalFrom?: number | undefined
   /** Takes no turn: it is not work. */
   readonly ungated?: boolean | undefined
+  /** Nobody of the application's waits for it: it does not count as use. */
+  readonly unattended?: boolean | undefined
 }
 
 /** Where the engine hands on what is not an answer. All total and synchronous. */
@@ -63,6 +66,8 @@ export interface EngineEvents {
   readonly request: (id: McpProtocol.RequestId, method: string, params: McpProtocol.JsonObject) => void
   readonly cancelled: (id: McpProtocol.RequestId) => void
   readonly closed: (error: McpError.McpError) => void
+  /** A request is settled that somebody of the application's has waited for. */
+  readonly used: () => void
   /** The last request under way is settled. */
   readonly quiet: () => void
   readonly warning: (kind: McpTransport.WarningKind, detail: string) => void
@@ -245,7 +250,8 @@ export class Engine {
     if (this.forgotten !== undefined) return
     this.forgotten = error
     for (const pending of this.queue) {
-      if (this.settle(pending)) this.finish(pending, Effect.fail(Errors.about(error, pending.method, "no")))
+      if (!this.settle(pending)) continue
+      this.finish(pending, Effect.fail(Errors.ofUnsent(Errors.about(error, pending.method, "no"))))
     }
   }
 
@@ -302,7 +308,7 @@ export class Engine {
 
   private refusal(method: string, call: Call): McpError.McpError | undefined {
     if (this.ended !== undefined || this.transport === undefined) return this.notConnected(method)
-    if (this.forgotten !== undefined) return Errors.about(this.forgotten, method, "no")
+    if (this.forgotten !== undefined) return Errors.ofUnsent(Errors.about(this.forgotten, method, "no"))
     if (this.working >= this.limits.inFlight && call.ungated !== true) {
       return new McpError.LimitExceeded({
         server: this.server,
@@ -324,7 +330,7 @@ export class Engine {
         reason: "Closing",
         detail: "the session is not open"
       })
-      : Errors.about(this.ended, operation, "no")
+      : Errors.ofUnsent(Errors.about(this.ended, operation, "no"))
   }
 
   private register(
@@ -343,6 +349,7 @@ export class Engine {
       method,
       unsent: { params: call.progress ? withProgressToken(params, id) : params },
       ungated: call.ungated === true,
+      attended: call.ungated !== true && call.unattended !== true,
       decode,
       resume,
       idle: call.idle,
@@ -375,6 +382,7 @@ export class Engine {
     if (!this.pending.delete(pending.id)) return false
     if (pending.ungated) this.ungated--
     const waited = pending.unsent !== undefined && this.queue.delete(pending)
+    if (pending.attended) this.events.used()
     if (this.working === 0 && !pending.ungated) this.events.quiet()
     else if (!waited && this.queue.size > 0) this.advanceSoon()
     return true
@@ -434,10 +442,14 @@ export class Engine {
     this.pending.clear()
     this.queue.clear()
     for (const pending of waiting) {
-      const executed = pending.unsent === undefined ? "maybe" : "no"
-      this.finish(pending, Effect.fail(Errors.about(error, pending.method, executed)))
+      const told = pending.unsent === undefined
+        ? Errors.about(error, pending.method, "maybe")
+        : Errors.ofUnsent(Errors.about(error, pending.method, "no"))
+      this.finish(pending, Effect.fail(told))
     }
-    if (waiting.length > 0) this.events.quiet()
+    if (waiting.length === 0) return
+    this.events.used()
+    this.events.quiet()
   }
 
   private receiveResponse(message: McpProtocol.JsonObject): void {

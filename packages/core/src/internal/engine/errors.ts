@@ -16,6 +16,16 @@ export const about = (
   return new (error.constructor as Constructor)({ ...fields, operation, executed })
 }
 
+const unsent = new WeakSet<McpError.McpError>()
+
+/** The error of a request that was never handed to the wire: it waited, or the session was over. */
+export const ofUnsent = (error: McpError.McpError): McpError.McpError => {
+  unsent.add(error)
+  return error
+}
+
+export const isUnsent = (error: McpError.McpError): boolean => unsent.has(error)
+
 const notExecutedCodes: ReadonlySet<number> = new Set([
   McpProtocol.ErrorCode.MethodNotFound,
   McpProtocol.ErrorCode.UrlElicitationRequired

@@ -14,8 +14,11 @@ export class Quiet {
     this.since = deadlines.now()
   }
 
-  readonly begin = (): void => {
+  readonly used = (): void => {
     this.since = this.deadlines.now()
+  }
+
+  readonly begin = (): void => {
     if (this.next === undefined) return
     Deferred.unsafeDone(this.next, Effect.void)
     this.next = undefined
