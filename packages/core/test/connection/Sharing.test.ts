@@ -106,7 +106,7 @@ describe("hold", () => {
   it.scoped("after close it counts on, and the next use connects", () =>
     Effect.gen(function*() {
       const { connection } = yield* connect(idle)
-      yield* hold(connection)
+      yield* Effect.asVoid(hold(connection))
       yield* connection.close
       assert.strictEqual(yield* tagOf(connection), "Closed")
       yield* echo(connection)
@@ -277,7 +277,7 @@ describe("a close from another fiber", () => {
   it.scoped("gives those who hold it nothing to wait for: running calls have a typed error at once", () =>
     Effect.gen(function*() {
       const { connection } = yield* connect(idle, hanging)
-      yield* hold(connection)
+      yield* Effect.asVoid(hold(connection))
       const calls = yield* Effect.forEach(Array.from({ length: 5 }), () => forkExit(connection.request("x/hang")))
       yield* connection.close
       for (const call of calls) {

@@ -147,7 +147,7 @@ const disturb = ({ disturbances, options, server: { connection, disturbances: po
       if ((yield* connection.stats).sessions > sessions) return
       yield* Effect.ignore(McpConnection.listTools(connection, { retry }))
     }
-    yield* Effect.fail(new Error(`${which}: there is no other session after ${mostProbes} listings`))
+    return yield* Effect.fail(new Error(`${which}: there is no other session after ${mostProbes} listings`))
   })
 
 const callOnce = ({ ledger, options: { seed }, server: { connection } }: Work, key: number) => {
@@ -186,5 +186,5 @@ const quiet = ({ connection }: Server) =>
       yield* Effect.sleep(1)
     }
     const { open } = yield* connection.stats
-    yield* Effect.fail(new Error(`${connection.server}: no rest, ${open} open, ${(yield* connection.state)._tag}`))
+    return yield* Effect.fail(new Error(`${connection.server}: no rest, ${open} open, ${(yield* connection.state)._tag}`))
   })
