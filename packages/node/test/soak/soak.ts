@@ -186,5 +186,7 @@ const quiet = ({ connection }: Server) =>
       yield* Effect.sleep(1)
     }
     const { open } = yield* connection.stats
-    return yield* Effect.fail(new Error(`${connection.server}: no rest, ${open} open, ${(yield* connection.state)._tag}`))
+    return yield* Effect.fail(
+      new Error(`${connection.server}: no rest, ${open} open, ${(yield* connection.state)._tag}`)
+    )
   })
