@@ -99,6 +99,7 @@ const connectionRows = (way: "connection" | "traced", share: number): ReadonlyAr
       targets: [{ against: "sdk", bound: 0.9 }]
     })),
     overHttp("/json", through({ ...echo, name: "http-json", title: "HTTP JSON, one at a time", targets: httpOne })),
+    overHttp("/sse", through({ ...echo, name: "http-sse", title: "HTTP SSE, one at a time", targets: httpOne })),
     overHttp("/json", through({ ...echoes, name: "http-64-json", title: "HTTP JSON, 64 at once", targets: httpMany })),
     overHttp("/sse", through({ ...echoes, name: "http-64-sse", title: "HTTP SSE, 64 at once", targets: httpMany }))
   ]

@@ -12,6 +12,28 @@ const slowInTheFirst: ScriptedServer.Options = {
   tools: [{ name: "t", call: (_, { session }) => session === 1 ? Effect.never : Effect.succeed(`session ${session}`) }]
 }
 
+describe("concurrency", () => {
+  it.scoped("by default 50 calls are under way at once, and a serial connection has one", () =>
+    Effect.gen(function*() {
+      for (const [config, expected] of [[{}, 50], [{ concurrency: "serial" }, 1]] as const) {
+        const decoded = yield* McpConfig.decodeUnknown({
+          name: "scripted",
+          transport: "stdio",
+          command: "x",
+          ...config
+        })
+        const server = yield* ScriptedServer.make({ config: decoded, tools: [{ name: "t", call: () => Effect.never }] })
+        const connection = yield* McpConnection.fromChannel(server.channel)
+        yield* connection.awaitReady
+        const call = Effect.asVoid(McpConnection.callTool(connection, { name: "t" }))
+        const calls = yield* Effect.forEach(Array.from({ length: 50 }), () => Effect.fork(call))
+        yield* server.awaitStats(({ handling }) => handling === expected)
+        assert.strictEqual((yield* server.receivedOf("tools/call")).length, expected)
+        yield* Fiber.interruptAll(calls)
+      }
+    }))
+})
+
 describe("reconnect", () => {
   it.scoped("a call that waits for its turn has it in the next session; one that runs has an unknown outcome", () =>
     Effect.gen(function*() {
