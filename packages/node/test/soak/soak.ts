@@ -181,6 +181,7 @@ const turnOfTheLoop = Effect.async<void>((resume) => {
 const quiet = ({ connection }: Server) =>
   Effect.gen(function*() {
     yield* Effect.retry(McpConnection.listTools(connection, { retry }), { times: 50 })
+    // A lost session ends its draining without an event to wait for: it is looked at, a bounded number of times.
     for (let turn = 0; turn < 5000; turn++) {
       if ((yield* connection.stats).open === 1 && (yield* connection.state)._tag === "Ready") return
       yield* Effect.sleep(1)

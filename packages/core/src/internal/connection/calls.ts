@@ -29,6 +29,7 @@ import type * as McpSession from "../../McpSession.js"
 import type * as RetryPolicy from "../../RetryPolicy.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
+import { retryAfter } from "../retry/budget.js"
 import * as Stepper from "../retry/stepper.js"
 import { firstOf } from "../within.js"
 import type { Live } from "./live.js"
@@ -326,8 +327,6 @@ const isOfTheSession = (error: McpError.McpError): boolean => {
 /** The one that asks for the longest delay decides about it. */
 const slowest = (errors: ReadonlyArray<McpError.McpError>): McpError.McpError =>
   errors.reduce((a, b) => retryAfter(b) > retryAfter(a) ? b : a)
-
-const retryAfter = (error: McpError.McpError): number => error._tag === "HttpError" ? error.retryAfterMillis ?? 0 : 0
 
 /** The last time it was not executed; an earlier time it may have been. */
 const executedMaybe = (error: McpError.McpError): McpError.McpError =>

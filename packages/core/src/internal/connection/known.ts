@@ -10,15 +10,14 @@ import * as McpProtocol from "../../McpProtocol.js"
 
 export type Kind = "tools" | "prompts" | "resources" | "templates"
 
-const kindsOfNotification: { readonly [method: string]: ReadonlyArray<Kind> } = {
-  "notifications/tools/list_changed": ["tools"],
-  "notifications/prompts/list_changed": ["prompts"],
-  "notifications/resources/list_changed": ["resources", "templates"]
-}
+/** A map, since a server may call a notification `constructor`. */
+const kindsOfNotification: ReadonlyMap<string, ReadonlyArray<Kind>> = new Map<string, ReadonlyArray<Kind>>([
+  ["notifications/tools/list_changed", ["tools"]],
+  ["notifications/prompts/list_changed", ["prompts"]],
+  ["notifications/resources/list_changed", ["resources", "templates"]]
+])
 
 export class Known {
-  private readonly listed = new Set<Kind>()
-  private readonly stale = new Set<Kind>()
   /** How often each kind was called out of date, so that a listing under way is not taken for a newer one. */
   private readonly versions = new Map<Kind, number>()
   /** With which version the listing began that is remembered. */
@@ -27,7 +26,7 @@ export class Known {
 
   /** What was listed, and is to be listed again in a new session. */
   get kinds(): ReadonlyArray<Kind> {
-    return [...this.listed]
+    return [...this.remembered.keys()]
   }
 
   tool(name: string): McpProtocol.Tool | undefined {
@@ -35,7 +34,7 @@ export class Known {
   }
 
   isStale(kind: Kind): boolean {
-    return this.stale.has(kind)
+    return (this.remembered.get(kind) ?? 0) < this.version(kind)
   }
 
   version(kind: Kind): number {
@@ -46,8 +45,6 @@ export class Known {
   remember(kind: Kind, version: number, items: ReadonlyArray<unknown>): void {
     if (version < (this.remembered.get(kind) ?? 0)) return
     this.remembered.set(kind, version)
-    this.listed.add(kind)
-    if (version === this.version(kind)) this.stale.delete(kind)
     if (kind === "tools") {
       this.tools = new Map((items as ReadonlyArray<McpProtocol.Tool>).map((tool) => [tool.name, tool]))
     }
@@ -55,14 +52,11 @@ export class Known {
 
   /** The server has said so, or may have said so while it could not be heard. */
   outdate(kinds: ReadonlyArray<Kind>): void {
-    for (const kind of kinds) {
-      this.versions.set(kind, this.version(kind) + 1)
-      this.stale.add(kind)
-    }
+    for (const kind of kinds) this.versions.set(kind, this.version(kind) + 1)
   }
 
   hear(notification: McpProtocol.Notification): void {
-    const kinds = kindsOfNotification[notification.method]
+    const kinds = kindsOfNotification.get(notification.method)
     if (kinds !== undefined) this.outdate(kinds)
   }
 

@@ -141,5 +141,5 @@ const tolerating = (
       : Effect.annotateLogs(Effect.logWarning(`${detail}: ${error.message}`), "mcp.server", error.server))
 
 /** Whether the session it happened in is of no use any more. */
-export const isGone = (error: McpError.McpError): boolean =>
+const isGone = (error: McpError.McpError): boolean =>
   error._tag === "SessionExpired" || error._tag === "ConnectionClosed" || error._tag === "ConnectFailed"

@@ -31,6 +31,7 @@ import type { ConnectionOptions, ConnectionState } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as Errors from "../engine/errors.js"
+import { retryAfter } from "../retry/budget.js"
 import { Alarm } from "./alarm.js"
 import { type Command, Commands, type Done } from "./commands.js"
 import { Known } from "./known.js"
@@ -72,8 +73,6 @@ const slowestProbe = 30_000
 
 /** A server that asks to be left alone for longer is asked again all the same. */
 const longestRetryAfter = 3_600_000
-
-const retryAfter = (error: McpError.McpError): number => error._tag === "HttpError" ? error.retryAfterMillis ?? 0 : 0
 
 export class Owner {
   /** Where calls are sent. */

@@ -67,7 +67,8 @@ const stop = (state: State, startedAt: number): Decision => [
 const backoffAfter = (settings: Settings, taken: number): number =>
   settings.base === 0 ? 0 : Math.min(settings.base * settings.factor ** taken, settings.cap, longestDelay)
 
-const retryAfter = (error: McpError.McpError): number => {
+/** How long the server asks to be left alone, in milliseconds. */
+export const retryAfter = (error: McpError.McpError): number => {
   const millis = "retryAfterMillis" in error ? error.retryAfterMillis : undefined
   return millis !== undefined && millis > 0 ? Math.ceil(millis) : 0
 }
