@@ -38,6 +38,10 @@ export interface Limits {
   readonly pages: number
   /** How many items one listing may have. */
   readonly items: number
+  /** How long all pages of one listing together may be: characters of their JSON text, escapes and spaces not counted. */
+  readonly listBytes: number
+  /** How deeply a schema of a tool may be nested. A tool beyond it is dropped, the others are kept. */
+  readonly schemaDepth: number
 }
 
 /**
@@ -53,7 +57,9 @@ export const defaultLimits: Limits = {
   serverRequests: 64,
   notifications: 1024,
   pages: 1000,
-  items: 100_000
+  items: 100_000,
+  listBytes: 64 * 1024 * 1024,
+  schemaDepth: 100
 }
 
 /**
@@ -142,7 +148,12 @@ const LimitsInput = Schema.Struct({
   serverRequests: Schema.optional(positiveInt),
   notifications: Schema.optional(positiveInt),
   pages: Schema.optional(positiveInt),
-  items: Schema.optional(positiveInt)
+  items: Schema.optional(positiveInt),
+  listBytes: Schema.optional(positiveInt),
+  // What is nested more deeply than `McpProtocol.maxDepth` is not let in at all.
+  schemaDepth: Schema.optional(
+    positiveInt.pipe(Schema.lessThanOrEqualTo(200, { message: () => "must be at most 200" }))
+  )
 })
 
 /**
@@ -243,6 +254,8 @@ const common = {
   lifetime: Schema.optional(Lifetime),
   /** Whether to believe the server's annotations, for example that a tool only reads and may be called again. */
   trusted: Schema.optional(Schema.Boolean),
+  /** URIs of resources that a manager subscribes to when it has connected the server, where the server offers it. */
+  subscriptions: Schema.optional(Schema.Array(Schema.String)),
   keepAlive: Schema.optional(KeepAlive)
 }
 

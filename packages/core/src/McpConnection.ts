@@ -2,7 +2,7 @@
  * One supervised server that an application holds for months. Sessions come and go inside it.
  *
  * Owns: when there is a session, what its state is, who waits for it, and what is sent again after a failure.
- * May not touch: the meaning of results, caching of lists, other servers.
+ * May not touch: the meaning of results, other servers. Its lists are kept by its `catalog`.
  *
  * One owner fiber opens and closes sessions; callers only ask. State has a single writer:
  *
@@ -32,6 +32,7 @@ import * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
+import type * as Catalog from "./Catalog.js"
 import type * as ClientHandlers from "./ClientHandlers.js"
 import * as internal from "./internal/connection/connection.js"
 import type * as McpConfig from "./McpConfig.js"
@@ -39,6 +40,7 @@ import type * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
 import type * as McpSession from "./McpSession.js"
 import * as McpTransport from "./McpTransport.js"
+import type * as RequestLimit from "./RequestLimit.js"
 import type * as RetryPolicy from "./RetryPolicy.js"
 
 /**
@@ -132,6 +134,13 @@ export interface ConnectionOptions extends Pick<McpSession.SessionOptions, "clie
   /** The budget of each call. Default: `RetryPolicy.defaultPolicy`. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   readonly reconnect?: ReconnectOptions | undefined
+  /**
+   * Shared with other connections: how many requests may be under way over all of them at once. The turns go round by
+   * connection.
+   */
+  readonly requests?: RequestLimit.RequestLimit | undefined
+  /** How lists are kept. */
+  readonly catalog?: Catalog.CatalogOptions | undefined
 }
 
 /**
@@ -205,6 +214,8 @@ export interface McpConnection {
   ) => Effect.Effect<unknown, McpError.McpError>
   /** Sends a notification over the current session. It is not sent again. */
   readonly notify: (method: string, params?: McpProtocol.JsonObject) => Effect.Effect<void, McpError.McpError>
+  /** What the server offers: each list is read once and then known, until the server says that it has changed. */
+  readonly catalog: Catalog.Catalog
   /** What the last listing said of a tool, if there was one. */
   readonly knownTool: (name: string) => McpProtocol.Tool | undefined
   /** Ends the session and makes a new one, at any moment, whatever the state. Calls that run fail. */

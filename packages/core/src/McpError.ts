@@ -478,13 +478,30 @@ export class ArgumentsInvalid extends Schema.TaggedError<ArgumentsInvalid>("@mcp
   {
     ...common,
     tool: Schema.String,
-    problems: Schema.Array(Schema.Struct({ field: Schema.String, problem: Schema.String }))
+    problems: Schema.Array(Schema.Struct({ field: Schema.String, problem: Schema.String })),
+    detail: optional(Schema.UndefinedOr(Schema.String))
   }
 ) {
   override get message() {
     return `${where(this)}: the arguments of "${this.tool}" are invalid: ${
       this.problems.map((_) => `${_.field}: ${_.problem}`).join("; ")
-    }`
+    }${this.detail === undefined ? "" : ` (${this.detail})`}`
+  }
+}
+
+/**
+ * The server has no such tool (any more). Nothing was sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ToolNotFound extends Schema.TaggedError<ToolNotFound>("@mcp-runtime/core/ToolNotFound")("ToolNotFound", {
+  ...common,
+  tool: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${where(this)}: there is no tool "${this.tool}": ${this.detail}`
   }
 }
 
@@ -540,6 +557,89 @@ export class OutcomeUnknown extends Schema.TaggedError<OutcomeUnknown>("@mcp-run
 }
 
 /**
+ * A connection did not close in order. What it held is ended by force or by itself, at the latest after the bounds of its
+ * transport; the server can be connected again.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class CloseFailed extends Schema.TaggedError<CloseFailed>("@mcp-runtime/core/CloseFailed")("CloseFailed", {
+  ...common,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${where(this)}: ${this.detail}`
+  }
+}
+
+/**
+ * No server of this name is configured.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class UnknownServer extends Schema.TaggedError<UnknownServer>("@mcp-runtime/core/UnknownServer")(
+  "UnknownServer",
+  {
+    ...common,
+    configured: Schema.Array(Schema.String)
+  }
+) {
+  override get message() {
+    return `${where(this)}: no server of this name is configured; ${
+      this.configured.length === 0 ? "none is" : `these are: ${this.configured.map((_) => `"${_}"`).join(", ")}`
+    }`
+  }
+}
+
+const ofOneServer = [
+  ConfigInvalid,
+  SpawnFailed,
+  ConnectFailed,
+  HandshakeFailed,
+  VersionMismatch,
+  ConnectionClosed,
+  RequestTimeout,
+  SessionExpired,
+  Unauthorized,
+  Forbidden,
+  HttpError,
+  ResponseLost,
+  ProtocolViolation,
+  InvalidResult,
+  RemoteError,
+  ElicitationRequired,
+  CapabilityMissing,
+  LimitExceeded,
+  TaskFailed,
+  ArgumentsInvalid,
+  ConnectionUnavailable,
+  OutcomeUnknown,
+  ToolNotFound,
+  CloseFailed,
+  UnknownServer
+] as const
+
+/**
+ * Servers that must all be connected are not, so none of this attempt is. The first error in configured order gives this
+ * one its server and operation; `errors` has all of them, in configured order.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ServersFailed extends Schema.TaggedError<ServersFailed>("@mcp-runtime/core/ServersFailed")(
+  "ServersFailed",
+  { ...common, errors: Schema.NonEmptyArray(Schema.Union(...ofOneServer)) }
+) {
+  override get message() {
+    const [first, ...others] = this.errors
+    return others.length === 0
+      ? first.message
+      : `${first.message} (and ${others.length} more: ${others.map((_) => `"${_.server}" ${_._tag}`).join(", ")})`
+  }
+}
+
+/**
  * Everything that can go wrong.
  *
  * @since 0.1.0
@@ -568,6 +668,10 @@ export type McpError =
   | ArgumentsInvalid
   | ConnectionUnavailable
   | OutcomeUnknown
+  | ToolNotFound
+  | CloseFailed
+  | UnknownServer
+  | ServersFailed
 
 /**
  * The schema of the family, to carry an error across a process boundary.
@@ -575,30 +679,7 @@ export type McpError =
  * @since 0.1.0
  * @category schemas
  */
-export const McpError = Schema.Union(
-  ConfigInvalid,
-  SpawnFailed,
-  ConnectFailed,
-  HandshakeFailed,
-  VersionMismatch,
-  ConnectionClosed,
-  RequestTimeout,
-  SessionExpired,
-  Unauthorized,
-  Forbidden,
-  HttpError,
-  ResponseLost,
-  ProtocolViolation,
-  InvalidResult,
-  RemoteError,
-  ElicitationRequired,
-  CapabilityMissing,
-  LimitExceeded,
-  TaskFailed,
-  ArgumentsInvalid,
-  ConnectionUnavailable,
-  OutcomeUnknown
-)
+export const McpError = Schema.Union(...ofOneServer, ServersFailed)
 
 /**
  * Whether a value is one of ours.

@@ -30,7 +30,7 @@ import type * as Subscribable from "effect/Subscribable"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import * as ClientHandlers from "./ClientHandlers.js"
 import type { Beginning } from "./internal/engine/begun.js"
-import { type Begins, Calls } from "./internal/engine/calls.js"
+import { type Begins, Calls, type Waited } from "./internal/engine/calls.js"
 import { Deadlines } from "./internal/engine/deadlines.js"
 import { type Decoder, Engine } from "./internal/engine/engine.js"
 import * as Handshake from "./internal/engine/handshake.js"
@@ -38,12 +38,14 @@ import * as Inbox from "./internal/engine/inbox.js"
 import * as Progress from "./internal/engine/progress.js"
 import { Quiet } from "./internal/engine/quiet.js"
 import * as ServerRequests from "./internal/engine/serverRequests.js"
+import type { Place, Turnstile } from "./internal/engine/turnstile.js"
 import { Warnings } from "./internal/engine/warnings.js"
 import { forkBounded, within } from "./internal/within.js"
 import * as McpConfig from "./McpConfig.js"
 import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
 import type * as McpTransport from "./McpTransport.js"
+import type * as RequestLimit from "./RequestLimit.js"
 
 /**
  * How one request is sent. Everything is optional.
@@ -85,6 +87,10 @@ export interface SessionOptions {
    * as many as `limits.inFlight` allows.
    */
   readonly concurrency?: number | undefined
+  /**
+   * Shared with other sessions: how many requests may be under way over all of them at once. The turns go round by channel.
+   */
+  readonly turns?: RequestLimit.RequestLimit | undefined
   /** Whether to open what the server needs to speak unasked (over HTTP its standalone stream). Default: `true`. */
   readonly listen?: boolean | undefined
 }
@@ -274,7 +280,7 @@ const openIn = (
       used: quiet.used,
       quiet: quiet.begin,
       warning: warnings.add
-    })
+    }, placeOf(channel, options))
     yield* Effect.addFinalizer(() => deadlines.stop)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
@@ -338,6 +344,9 @@ const concurrencyOf = (
       })
     )
 
+const placeOf = (channel: McpTransport.Channel, { turns }: SessionOptions): Place | undefined =>
+  turns === undefined ? undefined : (turns as RequestLimit.RequestLimit & Turnstile).placeOf(channel)
+
 /**
  * A wire bounds its own closing; this is for one that does not. It goes on in the background while the session is over, and
  * what it dies of is a warning: whoever closes a session has no use for it.
@@ -373,9 +382,12 @@ const chooseLogLevel = (
 ): Effect.Effect<void> =>
   level === undefined || session.info.capabilities.logging === undefined
     ? Effect.void
-    : session.request("logging/setLevel", { level }).pipe(
+    : session.request("logging/setLevel", { level }, unattended).pipe(
       Effect.catchAll((error) => Effect.sync(() => warnings.add("SendFailed", error.message)))
     )
+
+/** An opening waits for nobody else's requests. */
+const unattended: RequestOptions & Waited = { unattended: true }
 
 interface Parts {
   readonly server: string

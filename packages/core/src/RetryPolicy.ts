@@ -12,7 +12,7 @@ import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
 import * as Budget from "./internal/retry/budget.js"
-import * as Check from "./internal/retry/options.js"
+import * as Check from "./internal/options.js"
 import * as McpError from "./McpError.js"
 
 /**

@@ -25,6 +25,10 @@ export * as HttpExchange from "./HttpExchange.js"
 /**
  * @since 0.1.0
  */
+export * as RequestLimit from "./RequestLimit.js"
+/**
+ * @since 0.1.0
+ */
 export * as McpSession from "./McpSession.js"
 /**
  * @since 0.1.0
@@ -33,4 +37,24 @@ export * as RetryPolicy from "./RetryPolicy.js"
 /**
  * @since 0.1.0
  */
+export * as Catalog from "./Catalog.js"
+/**
+ * @since 0.1.0
+ */
+export * as CatalogStore from "./CatalogStore.js"
+/**
+ * @since 0.1.0
+ */
 export * as McpConnection from "./McpConnection.js"
+/**
+ * @since 0.1.0
+ */
+export * as McpManager from "./McpManager.js"
+/**
+ * @since 0.1.0
+ */
+export * as McpCatalog from "./McpCatalog.js"
+/**
+ * @since 0.1.0
+ */
+export * as McpRuntime from "./McpRuntime.js"

@@ -1,14 +1,18 @@
 /**
- * Every transport on Node, ready to be composed.
+ * Every transport on Node, and the lists that outlive a program, ready to be composed.
  *
- * Owns: the layer that an application provides. The parts are in `StdioTransport` and `UndiciExchange`.
+ * Owns: the layer that an application provides. The parts are in `StdioTransport`, `UndiciExchange` and
+ * `FileStore`.
  *
  * @since 0.1.0
  */
+import * as CatalogStore from "@mcp-runtime/core/CatalogStore"
 import * as HttpExchange from "@mcp-runtime/core/HttpExchange"
 import * as McpTransport from "@mcp-runtime/core/McpTransport"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as FileStore from "./FileStore.js"
 import * as StdioTransport from "./StdioTransport.js"
 import * as UndiciExchange from "./UndiciExchange.js"
 
@@ -27,6 +31,37 @@ export const layerWithoutHttp: Layer.Layer<McpTransport.McpTransport, never, Htt
 /**
  * Server processes, and HTTP over undici.
  *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerTransport: Layer.Layer<McpTransport.McpTransport> = Layer.provide(
+  layerWithoutHttp,
+  UndiciExchange.layer
+)
+
+/**
+ * Lists of servers that outlive the program, in this directory, or in `FileStore.cacheDirectory`. Nothing is touched before
+ * the first list is loaded or saved. A directory that can't be made, read or written is no error: it is as if nothing were
+ * stored, with a line in the log at debug level. What is older than 30 days is not used, and removed a day later.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerCatalog = (directory?: string): Layer.Layer<CatalogStore.CatalogStore> =>
+  Layer.unwrapEffect(
+    Effect.map(
+      directory === undefined ? FileStore.cacheDirectory : Effect.succeedSome(directory),
+      Option.match({
+        onNone: () => CatalogStore.layerNone,
+        onSome: (found) => Layer.provide(CatalogStore.layer(), FileStore.layer(found, { expireAfter: "31 days" }))
+      })
+    )
+  )
+
+/**
+ * Everything: server processes, HTTP over undici, and lists of servers that outlive the program in the user's cache directory.
+ * `layerTransport` has the transports alone; `layerCatalog` takes another directory.
+ *
  * @example
  * ```ts
  * import { McpConfig, McpSession, McpTransport } from "@mcp-runtime/core"
@@ -44,4 +79,7 @@ export const layerWithoutHttp: Layer.Layer<McpTransport.McpTransport, never, Htt
  * @since 0.1.0
  * @category layers
  */
-export const layer: Layer.Layer<McpTransport.McpTransport> = Layer.provide(layerWithoutHttp, UndiciExchange.layer)
+export const layer: Layer.Layer<McpTransport.McpTransport | CatalogStore.CatalogStore> = Layer.merge(
+  layerTransport,
+  layerCatalog()
+)

@@ -10,3 +10,7 @@ export * as StdioTransport from "./StdioTransport.js"
  * @since 0.1.0
  */
 export * as UndiciExchange from "./UndiciExchange.js"
+/**
+ * @since 0.1.0
+ */
+export * as FileStore from "./FileStore.js"

@@ -32,6 +32,7 @@ import * as Errors from "../engine/errors.js"
 import { retryAfter } from "../retry/budget.js"
 import * as Stepper from "../retry/stepper.js"
 import { firstOf } from "../within.js"
+import * as Known from "./known.js"
 import type { Live } from "./live.js"
 import type { Owner } from "./owner.js"
 
@@ -191,7 +192,7 @@ export class Calls {
     if (operation.idempotent !== undefined) return operation.idempotent
     if (idempotentMethods.has(operation.method)) return true
     return operation.method === "tools/call" && operation.target !== undefined && this.config.trusted === true &&
-      this.owner.known.isIdempotent(operation.target)
+      Known.isIdempotent(this.owner.catalog.tools.find(operation.target))
   }
 
   /** A tool may run again in a session of its own while the shared one is left to its other users, or heals. */
@@ -252,8 +253,8 @@ export class Calls {
   }
 
   /** Waiting counts against the deadlines of the call. */
-  private inTime<A, B>(
-    call: Call<A>,
+  private inTime<B>(
+    call: { readonly operation: Pick<Operation<unknown>, "method" | "options">; readonly startedAt: number },
     waiting: Result<B>,
     from: number,
     late: () => Pick<McpError.RequestTimeout, "kind" | "detail">
@@ -276,6 +277,18 @@ export class Calls {
     return Effect.suspend(() =>
       firstOf(waiting, Effect.zipRight(Effect.sleep(Math.max(0, until - this.owner.now())), tooLate))
     )
+  }
+
+  /** The same for what has to be known before it is sent. */
+  inTimeFor<A>(waiting: Result<A>, method: string, options: CallOptions | undefined): Result<A> {
+    return Effect.suspend(() => {
+      const startedAt = this.owner.now()
+      const late = () => ({
+        kind: "wait",
+        detail: `the list of its tools could not be read; ${describe(this.owner)}`
+      } as const)
+      return this.inTime({ operation: { method, options }, startedAt }, waiting, startedAt, late)
+    })
   }
 
   private total(options: CallOptions | undefined): number {

@@ -16,9 +16,12 @@ import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import * as RetryPolicy from "../../RetryPolicy.js"
+import * as Catalog from "../catalog/catalog.js"
+import type { Waited } from "../engine/calls.js"
 import { type Budget, Calls } from "./calls.js"
 import { Ladder, settings } from "./ladder.js"
 import type { Live } from "./live.js"
+import * as Operations from "./operations.js"
 import { Owner, type OwnerEvent } from "./owner.js"
 import { States } from "./states.js"
 import { isTraced, traced } from "./tracing.js"
@@ -27,20 +30,54 @@ import { isTraced, traced } from "./tracing.js"
 export interface Connection extends McpConnection {
   readonly owner: Owner
   readonly performWith: <A>(operation: Operation<A>, budget?: Budget) => Effect.Effect<A, McpError.McpError>
+  /** Like `disable`, with another reason for whoever uses it. */
+  readonly disableBecause: (detail: string) => Effect.Effect<void>
   readonly budget: (options: CallOptions | undefined) => Budget
+  /** Not longer than a call with these options may wait before it is sent. */
+  readonly inTime: <A>(
+    effect: Effect.Effect<A, McpError.McpError>,
+    method: string,
+    options: CallOptions | undefined
+  ) => Effect.Effect<A, McpError.McpError>
 }
+
+const ignore = () => {}
+
+const unattended: CallOptions & Waited = { unattended: true }
 
 export const make = (
   channel: Effect.Effect<McpTransport.Channel, McpError.McpError, Scope.Scope>,
   config: McpConfig.ServerConfig,
-  options: ConnectionOptions
-): Effect.Effect<McpConnection, McpError.ConfigInvalid, Scope.Scope> =>
+  options: ConnectionOptions,
+  /** Called, synchronously, when its state or one of its lists has changed. Total. */
+  observer: () => void = ignore
+): Effect.Effect<Connection, McpError.ConfigInvalid, Scope.Scope> =>
   Effect.uninterruptible(
     Effect.gen(function*() {
       const ladder = new Ladder(yield* settings(config, options.reconnect))
       const clock = yield* Effect.clock
       const enabled = config.enabled ?? true
       const notifications = yield* PubSub.sliding<McpProtocol.Notification>(McpConfig.limitsOf(config).notifications)
+      const catalog: Catalog.Internal = yield* Catalog.make(
+        {
+          server: config.name,
+          // A new session may have brought it while it was waited for.
+          list: (kind) =>
+            Effect.suspend(() => {
+              const shelf = catalog.shelves.of(kind)
+              return Operations.listing(connection, kind, undefined, undefined, () => shelf.fresh(owner.now()))
+            }),
+          // It is no reason to connect, nor a use of the connection.
+          relist: (kind) =>
+            Effect.suspend(() =>
+              owner.live === undefined
+                ? Effect.succeed(undefined)
+                : Operations.listing(connection, kind, unattended)
+            )
+        },
+        options.catalog,
+        observer
+      )
       const owner: Owner = new Owner({
         config,
         options,
@@ -48,14 +85,23 @@ export const make = (
         channel,
         scope: yield* Effect.scope,
         clock,
-        states: yield* States.make({ _tag: enabled ? "Idle" : "Disabled", since: clock.unsafeCurrentTimeMillis() }),
+        states: yield* States.make(
+          { _tag: enabled ? "Idle" : "Disabled", since: clock.unsafeCurrentTimeMillis() },
+          observer
+        ),
         events: yield* Queue.unbounded<OwnerEvent>(),
-        notifications
+        notifications,
+        catalog
       })
       yield* Effect.addFinalizer(() => owner.release)
       yield* Effect.forkScoped(Effect.interruptible(owner.run))
       if (enabled && config.lifetime === "eager") owner.demand()
-      return visible(owner, new Calls(owner, config, options.retry ?? RetryPolicy.defaultPolicy), notifications)
+      const connection = visible(
+        owner,
+        new Calls(owner, config, options.retry ?? RetryPolicy.defaultPolicy),
+        notifications
+      )
+      return connection
     }).pipe(Effect.mapInputContext(withoutParent))
   )
 
@@ -101,7 +147,8 @@ const visible = (
           current.session.notify(method, params),
           (error) => Effect.sync(() => owner.hear(current, error))
         )),
-    knownTool: (name) => owner.known.tool(name),
+    catalog: owner.catalog,
+    knownTool: owner.catalog.tools.find,
     // Where it is closed after that, it stays closed.
     reconnect: Effect.flatMap(
       owner.command("reconnect"),
@@ -118,8 +165,14 @@ const visible = (
       open: owner.openSessions
     })),
     owner,
+    disableBecause: (detail) =>
+      Effect.suspend(() => {
+        owner.disabledBecause = detail
+        return Effect.asVoid(owner.command("disable"))
+      }),
     performWith,
-    budget: (options) => calls.budget(options)
+    budget: (options) => calls.budget(options),
+    inTime: (effect, method, options) => calls.inTimeFor(effect, method, options)
   }
 }
 

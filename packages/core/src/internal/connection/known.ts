@@ -1,83 +1,48 @@
 /**
- * What the last listings said, as far as a connection itself needs it: to check arguments before anything is sent, to know
- * which tools may be called twice, and to list again what was listed before the session was lost.
+ * What the catalogue of a connection says about a tool that is to be called.
  *
- * Owns: the last complete listing of each kind, and whether it may be out of date.
- * May not touch: caching for callers.
+ * Owns: what is wrong with the arguments of a call as far as the last listing tells, and whether the tool may run twice.
+ * May not touch: listing.
  */
+import type * as Catalog from "../../Catalog.js"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 
-export type Kind = "tools" | "prompts" | "resources" | "templates"
+/** Whether the server calls it harmless to run twice. */
+export const isIdempotent = (tool: McpProtocol.Tool | undefined): boolean =>
+  tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true
 
-/** A map, since a server may call a notification `constructor`. */
-const kindsOfNotification: ReadonlyMap<string, ReadonlyArray<Kind>> = new Map<string, ReadonlyArray<Kind>>([
-  ["notifications/tools/list_changed", ["tools"]],
-  ["notifications/prompts/list_changed", ["prompts"]],
-  ["notifications/resources/list_changed", ["resources", "templates"]]
-])
-
-export class Known {
-  /** How often each kind was called out of date, so that a listing under way is not taken for a newer one. */
-  private readonly versions = new Map<Kind, number>()
-  /** With which version the listing began that is remembered. */
-  private readonly remembered = new Map<Kind, number>()
-  private tools: ReadonlyMap<string, McpProtocol.Tool> = new Map()
-
-  /** What was listed, and is to be listed again in a new session. */
-  get kinds(): ReadonlyArray<Kind> {
-    return [...this.remembered.keys()]
-  }
-
-  tool(name: string): McpProtocol.Tool | undefined {
-    return this.tools.get(name)
-  }
-
-  isStale(kind: Kind): boolean {
-    return (this.remembered.get(kind) ?? 0) < this.version(kind)
-  }
-
-  version(kind: Kind): number {
-    return this.versions.get(kind) ?? 0
-  }
-
-  /** A listing that began at this version is complete. It may be older than one that was complete before. */
-  remember(kind: Kind, version: number, items: ReadonlyArray<unknown>): void {
-    if (version < (this.remembered.get(kind) ?? 0)) return
-    this.remembered.set(kind, version)
-    if (kind === "tools") {
-      this.tools = new Map((items as ReadonlyArray<McpProtocol.Tool>).map((tool) => [tool.name, tool]))
-    }
-  }
-
-  /** The server has said so, or may have said so while it could not be heard. */
-  outdate(kinds: ReadonlyArray<Kind>): void {
-    for (const kind of kinds) this.versions.set(kind, this.version(kind) + 1)
-  }
-
-  hear(notification: McpProtocol.Notification): void {
-    const kinds = kindsOfNotification.get(notification.method)
-    if (kinds !== undefined) this.outdate(kinds)
-  }
-
-  /** Whether the server calls it harmless to run twice. */
-  isIdempotent(name: string): boolean {
-    const annotations = this.tool(name)?.annotations
-    return annotations?.readOnlyHint === true || annotations?.idempotentHint === true
-  }
-
-  /** What is wrong with the arguments of a call, as far as the last listing tells: required ones must be there. */
-  problem(server: string, name: string, args: unknown): McpError.ArgumentsInvalid | undefined {
-    const problems = problemsOf(this.tool(name), args)
-    return problems.length === 0 ? undefined : new McpError.ArgumentsInvalid({
-      server,
-      operation: "tools/call",
-      executed: "no",
-      tool: McpError.displayText(name, 256),
-      problems
-    })
-  }
+/** Required arguments must be there. */
+export const problem = (
+  server: string,
+  name: string,
+  tool: McpProtocol.Tool | undefined,
+  args: unknown,
+  detail?: string
+): McpError.ArgumentsInvalid | undefined => {
+  const problems = problemsOf(tool, args)
+  return problems.length === 0 ? undefined : new McpError.ArgumentsInvalid({
+    server,
+    operation: "tools/call",
+    executed: "no",
+    tool: McpError.displayText(name, 256),
+    problems,
+    detail
+  })
 }
+
+/** What is to be said of a tool that was shown before there was a connection, and is not what it was. */
+export const changeOf = ({ drift }: Catalog.Snapshot<McpProtocol.Tool>, name: string): string | undefined =>
+  drift?.changed.includes(name) === true ? "the server has changed this tool since it was stored" : undefined
+
+export const notFound = (server: string, name: string): McpError.ToolNotFound =>
+  new McpError.ToolNotFound({
+    server,
+    operation: "tools/call",
+    executed: "no",
+    tool: McpError.displayText(name, 256),
+    detail: "it was known from an earlier run, and the server does not list it any more"
+  })
 
 const none: ReadonlyArray<McpError.ConfigProblem> = []
 

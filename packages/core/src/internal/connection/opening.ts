@@ -14,14 +14,15 @@ import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as McpSession from "../../McpSession.js"
 import type * as McpTransport from "../../McpTransport.js"
+import type * as Catalog from "../catalog/catalog.js"
+import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
-import type { Kind, Known } from "./known.js"
 import type { LogLevelWish, Subscriptions } from "./wishes.js"
 
 /** What the application has asked of earlier sessions, and expects of the next one. */
 export interface Wishes {
-  readonly known: Known
+  readonly catalog: Catalog.Internal
   readonly subscriptions: Subscriptions
   readonly logLevel: LogLevelWish
 }
@@ -56,10 +57,13 @@ export const openAside = (
 ): Effect.Effect<McpSession.McpSession, McpError.McpError, Scope.Scope> =>
   McpSession.open(channel, { ...sessionOptions(options), generation, listen: false })
 
-const sessionOptions = ({ capabilities, clientInfo, handlers }: ConnectionOptions): McpSession.SessionOptions => ({
+const sessionOptions = (
+  { capabilities, clientInfo, handlers, requests }: ConnectionOptions
+): McpSession.SessionOptions => ({
   capabilities,
   clientInfo,
-  handlers
+  handlers,
+  turns: requests
 })
 
 const restoreInTime = (
@@ -87,33 +91,36 @@ const restore = (session: McpSession.McpSession, wishes: Wishes): Effect.Effect<
   Effect.zipRight(
     Effect.forEach(
       wishes.subscriptions.uris,
-      (uri) => tolerating(McpSession.subscribe(session, uri), `it could not be subscribed to a resource again`),
+      (uri) => tolerating(McpSession.subscribe(session, uri, unattended), `it could not be subscribed to a resource again`),
       { concurrency: 8, discard: true }
     ),
-    refresh(session, wishes.known)
+    refresh(session, wishes.catalog)
   )
 
 /** Lists again what was listed before. What can't be listed is out of date, which is no reason to have no session. */
-export const refresh = (session: McpSession.McpSession, known: Known): Effect.Effect<void, McpError.McpError> =>
+export const refresh = (
+  session: McpSession.McpSession,
+  catalog: Catalog.Internal
+): Effect.Effect<void, McpError.McpError> =>
   Effect.suspend(() => {
-    const { kinds } = known
-    known.outdate(kinds)
+    const kinds = catalog.shelves.listed
+    catalog.shelves.outdate(kinds)
     return Effect.forEach(
       kinds,
-      (kind) => tolerating(list(session, known, kind), `its ${kind} could not be listed again`),
+      (kind) => tolerating(list(session, catalog, kind), `its ${kind} could not be listed again`),
       { concurrency: 4, discard: true }
     )
   })
 
-/** A complete listing, which the connection remembers. */
-export const list = (
+/** A complete listing, which the catalogue remembers. */
+const list = (
   session: McpSession.McpSession,
-  known: Known,
+  catalog: Catalog.Internal,
   kind: Kind
 ): Effect.Effect<void, McpError.McpError> =>
   Effect.suspend(() => {
-    const version = known.version(kind)
-    return Effect.map(listings[kind](session), ({ items }) => known.remember(kind, version, items))
+    const began = catalog.shelves.of(kind).begin()
+    return Effect.map(listings[kind](session), (listing) => catalog.remember(kind, began, listing as never))
   })
 
 /** Nobody waits for it. */

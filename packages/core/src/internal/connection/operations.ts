@@ -7,15 +7,18 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { Items } from "../../Catalog.js"
 import type { CallOptions, McpConnection } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as McpSession from "../../McpSession.js"
+import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
+import * as Errors from "../engine/errors.js"
 import type { Port } from "../operations/port.js"
 import type { Budget } from "./calls.js"
 import type { Connection } from "./connection.js"
-import type { Kind } from "./known.js"
+import * as Known from "./known.js"
 
 type Result<A> = Effect.Effect<A, McpError.McpError>
 
@@ -50,7 +53,8 @@ export const callTool = (
   params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
   options?: CallOptions
 ): Result<McpProtocol.CallToolResult> => {
-  const { budget: budgetOf, owner, performWith } = internals(connection)
+  const { budget: budgetOf, inTime, owner, performWith } = internals(connection)
+  const { tools: shelf } = owner.catalog.shelves
   const call = (options: CallOptions | undefined, budget?: Budget) =>
     performWith({
       method: "tools/call",
@@ -58,17 +62,33 @@ export const callTool = (
       options,
       send: (session, options) => McpSession.callTool(session, params, options)
     }, budget)
-  const problem = () => owner.known.problem(connection.server, params.name, params.arguments)
+  const problem = (detail?: string) =>
+    Known.problem(connection.server, params.name, shelf.find(params.name), params.arguments, detail)
+  // What an earlier run has left is shown to whoever chooses a tool; what is called is a tool of the server as it is now.
+  const checked = Effect.suspend(() => {
+    const startedAt = owner.now()
+    // It does not outlast a close while the tools are listed.
+    const budget = budgetOf(options)
+    return Effect.matchEffect(inTime(owner.catalog.readTools, "tools/call", options), {
+      onFailure: (error) => Effect.fail(Errors.about(error, "tools/call", "no")),
+      onSuccess: (tools) => {
+        if (shelf.find(params.name) === undefined) return Effect.fail(Known.notFound(connection.server, params.name))
+        const refusal = problem(Known.changeOf(tools, params.name))
+        return refusal === undefined ? call(within(options, owner.now() - startedAt), budget) : Effect.fail(refusal)
+      }
+    })
+  })
   return Effect.suspend(() => {
+    if (shelf.isStored) return checked
     const refusal = problem()
     if (refusal === undefined) return call(options)
-    if (!owner.known.isStale("tools")) return Effect.fail(refusal)
+    if (!shelf.isOutdated) return Effect.fail(refusal)
     // The server has said that its tools have changed: it is asked before a call is refused.
     const budget = budgetOf(options)
     const startedAt = owner.now()
     const asking = { timeout: options?.timeout, maxTotal: options?.maxTotal, replay: options?.replay }
     return Effect.flatMap(
-      Effect.option(listing(connection, "tools", "tools/list", asking, McpSession.listTools, budget)),
+      Effect.option(remembered(connection, "tools", asking, budget)),
       () => {
         const refusal = problem()
         return refusal === undefined ? call(within(options, owner.now() - startedAt), budget) : Effect.fail(refusal)
@@ -97,8 +117,7 @@ const within = (options: CallOptions | undefined, passed: number): CallOptions |
 export const listTools = (
   connection: McpConnection,
   options?: CallOptions
-): Result<McpProtocol.Listing<McpProtocol.Tool>> =>
-  listing(connection, "tools", "tools/list", options, McpSession.listTools)
+): Result<McpProtocol.Listing<McpProtocol.Tool>> => remembered(connection, "tools", options)
 
 /**
  * The complete list of prompts, from the server. It is listed again in each new session.
@@ -109,8 +128,7 @@ export const listTools = (
 export const listPrompts = (
   connection: McpConnection,
   options?: CallOptions
-): Result<McpProtocol.Listing<McpProtocol.Prompt>> =>
-  listing(connection, "prompts", "prompts/list", options, McpSession.listPrompts)
+): Result<McpProtocol.Listing<McpProtocol.Prompt>> => remembered(connection, "prompts", options)
 
 /**
  * The complete list of resources, from the server. It is listed again in each new session.
@@ -121,8 +139,7 @@ export const listPrompts = (
 export const listResources = (
   connection: McpConnection,
   options?: CallOptions
-): Result<McpProtocol.Listing<McpProtocol.Resource>> =>
-  listing(connection, "resources", "resources/list", options, McpSession.listResources)
+): Result<McpProtocol.Listing<McpProtocol.Resource>> => remembered(connection, "resources", options)
 
 /**
  * The complete list of resource templates, from the server. It is listed again in each new session.
@@ -133,33 +150,70 @@ export const listResources = (
 export const listResourceTemplates = (
   connection: McpConnection,
   options?: CallOptions
-): Result<McpProtocol.Listing<McpProtocol.ResourceTemplate>> =>
-  listing(connection, "templates", "resources/templates/list", options, McpSession.listResourceTemplates)
+): Result<McpProtocol.Listing<McpProtocol.ResourceTemplate>> => remembered(connection, "templates", options)
+
+type Listing<K extends Kind> = McpProtocol.Listing<Items[K]>
+
+const methods: { readonly [K in Kind]: string } = {
+  tools: "tools/list",
+  prompts: "prompts/list",
+  resources: "resources/list",
+  templates: "resources/templates/list"
+}
+
+const lists: {
+  readonly [K in Kind]: (port: Port, options?: McpSession.RequestOptions) => Result<Listing<K>>
+} = {
+  tools: McpSession.listTools,
+  prompts: McpSession.listPrompts,
+  resources: McpSession.listResources,
+  templates: McpSession.listResourceTemplates
+}
+
+/** A list that its caller has asked for, from the server: the catalogue knows it then, too. */
+const remembered = <K extends Kind>(
+  connection: McpConnection,
+  kind: K,
+  options: CallOptions | undefined,
+  budget?: Budget
+): Result<Listing<K>> =>
+  Effect.suspend(() => {
+    const { catalog } = internals(connection).owner
+    let began = 0
+    const list = listing(connection, kind, options, budget, () => {
+      began = catalog.shelves.of(kind).begin()
+      return undefined
+    })
+    return Effect.tap(list, (listing) => Effect.sync(() => catalog.remember(kind, began, listing)))
+  })
 
 /**
  * A list is one logical call of many requests: they share its budget, and only a page that failed is asked again. Where the
- * session is lost between two pages the list begins anew, since cursors belong to a session.
+ * session is lost between two pages the list begins anew, since cursors belong to a session. `begins` is called each time
+ * when there is a session to ask, and may know the list already.
  */
-const listing = <A>(
+export const listing = <K extends Kind>(
   connection: McpConnection,
-  kind: Kind,
-  method: string,
+  kind: K,
   options: CallOptions | undefined,
-  list: (port: Port, options?: McpSession.RequestOptions) => Result<McpProtocol.Listing<A>>,
-  shared?: Budget
-): Result<McpProtocol.Listing<A>> => {
+  shared?: Budget,
+  begins?: () => Listing<K> | undefined
+): Result<Listing<K>> => {
   const { budget: budgetOf, owner, performWith } = internals(connection)
-  const { known } = owner
-  const begin = (budget: Budget, startedAt: number, beginnings: number): Result<McpProtocol.Listing<A>> =>
+  const method = methods[kind]
+  const begin = (budget: Budget, startedAt: number, beginnings: number): Result<Listing<K>> =>
     Effect.suspend(() => {
-      const version = known.version(kind)
       const waiting = within(options, owner.now() - startedAt)
       const asking: (CallOptions & Waited) | undefined = options?.maxTotal === undefined
         ? options
         : { ...options, waited: { idleFrom: startedAt, totalFrom: startedAt } }
       return performWith({ method, options: waiting, send: Effect.succeed }, budget).pipe(
-        Effect.flatMap((session) => list(inOneSession(session, performWith, budget), asking)),
-        Effect.tap(({ items }) => Effect.sync(() => known.remember(kind, version, items))),
+        Effect.flatMap((session) => {
+          const known = begins?.()
+          return known === undefined
+            ? lists[kind](inOneSession(session, performWith, budget), asking)
+            : Effect.succeed(known)
+        }),
         Effect.catchSomeDefect((defect) =>
           defect !== moved
             ? Option.none()

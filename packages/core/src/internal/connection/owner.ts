@@ -30,11 +30,11 @@ import type * as McpConfig from "../../McpConfig.js"
 import type { ConnectionOptions, ConnectionState } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
+import type * as Catalog from "../catalog/catalog.js"
 import * as Errors from "../engine/errors.js"
 import { retryAfter } from "../retry/budget.js"
 import { Alarm } from "./alarm.js"
 import { type Command, Commands, type Done } from "./commands.js"
-import { Known } from "./known.js"
 import { type Ladder, patience } from "./ladder.js"
 import type { Live } from "./live.js"
 import * as Opening from "./opening.js"
@@ -64,6 +64,7 @@ export interface Parts {
   readonly states: States
   readonly events: Queue.Queue<OwnerEvent>
   readonly notifications: PubSub.PubSub<McpProtocol.Notification>
+  readonly catalog: Catalog.Internal
 }
 
 /** A use may cause a try between two slow ones, but not more often than this. */
@@ -77,7 +78,7 @@ const longestRetryAfter = 3_600_000
 export class Owner {
   /** Where calls are sent. */
   live: Live | undefined = undefined
-  readonly known = new Known()
+  readonly catalog: Catalog.Internal
   readonly subscriptions = new Subscriptions()
   readonly logLevel: LogLevelWish
   /** Changes when the application closes the connection: what began before it is over. */
@@ -85,6 +86,9 @@ export class Owner {
   attempts = 0
   opened = 0
   replays = 0
+
+  /** Why it is disabled, where that is not the configuration. */
+  disabledBecause: string | undefined = undefined
 
   private released = false
   private demanded = false
@@ -108,7 +112,8 @@ export class Owner {
   private readonly alarm: Alarm
 
   constructor(private readonly parts: Parts) {
-    const { channel, config, options, scope } = parts
+    const { catalog, channel, config, options, scope } = parts
+    this.catalog = catalog
     this.logLevel = new LogLevelWish(options.logLevel ?? config.logLevel)
     this.alarm = new Alarm(scope, (number) => this.post({ _tag: "Due", number }))
     this.sessions = new Sessions({ config, options, channel, scope, now: () => this.now() })
@@ -137,6 +142,18 @@ export class Owner {
 
   get openSessions(): number {
     return this.sessions.size
+  }
+
+  get closeFailures(): number {
+    return this.sessions.closeFailures
+  }
+
+  get stderrTail(): string | undefined {
+    return this.sessions.stderrTail
+  }
+
+  private get disabled(): McpError.McpError {
+    return Reasons.disabled(this.server, this.disabledBecause)
   }
 
   now(): number {
@@ -214,7 +231,7 @@ export class Owner {
     },
     idle: (live) => this.post({ _tag: "Idle", live }),
     notification: (notification) => {
-      this.known.hear(notification)
+      this.catalog.hear(notification)
       return PubSub.publish(this.parts.notifications, notification)
     },
     unusedSince: (live) => this.usage.endedAt(live)
@@ -335,7 +352,7 @@ export class Owner {
     const { state } = this
     switch (state._tag) {
       case "Disabled":
-        return this.resolve(Exit.fail(Reasons.disabled(this.server)))
+        return this.resolve(Exit.fail(this.disabled))
       case "Reconnecting": {
         if (!this.waitsLong) return Effect.void
         const soonest = this.triedAt + leastBetweenTries - this.now()
@@ -480,9 +497,10 @@ export class Owner {
       case "close":
         return this.finish({ _tag: this.state._tag === "Disabled" ? "Disabled" : "Closed", since })
       case "disable":
-        return this.finish({ _tag: "Disabled", since }, Reasons.disabled(this.server))
+        return this.finish({ _tag: "Disabled", since }, this.disabled)
       case "enable": {
         if (this.state._tag !== "Disabled") return Effect.void
+        this.disabledBecause = undefined
         const eager = this.parts.config.lifetime === "eager"
         return this.parts.states.set({ _tag: "Idle", since }).pipe(
           Effect.zipRight(eager ? this.begin() : Effect.void)
@@ -542,7 +560,9 @@ export class Owner {
     error: McpError.McpError,
     closing: Effect.Effect<void> = Effect.void
   ): Effect.Effect<void> {
-    return this.log(Effect.logWarning(`there is no connection: ${error.message}`)).pipe(
+    const message = `there is no connection: ${error.message}`
+    // Who waits for a first connection gets the error; the end of the tries to reconnect may have nobody to tell.
+    return this.log(this.established ? Effect.logWarning(message) : Effect.logDebug(message)).pipe(
       Effect.zipRight(this.parts.states.set(state)),
       Effect.zipRight(closing),
       Effect.zipRight(this.sessions.closeChannel),
@@ -609,7 +629,7 @@ export class Owner {
   })
 
   private refreshIn(live: Live): Effect.Effect<void> {
-    return Opening.refresh(live.session, this.known).pipe(
+    return Opening.refresh(live.session, this.catalog).pipe(
       Effect.catchAll((error) => Effect.sync(() => this.hear(live, error))),
       Effect.interruptible,
       Effect.forkIn(live.scope),

@@ -17,7 +17,8 @@ export const closing = (server: string, operation: string): McpError.McpError =>
     detail: "the connection was closed by this application"
   })
 
-export const disabled = (server: string): McpError.McpError => unavailable(server, "Disabled", "the server is disabled")
+export const disabled = (server: string, detail = "the server is disabled"): McpError.McpError =>
+  unavailable(server, "Disabled", detail)
 
 export const released = (server: string): McpError.McpError =>
   unavailable(server, "Released", "the scope of the connection has closed")

@@ -49,6 +49,10 @@ const drainBound = Duration.minutes(1)
 export class Sessions {
   /** When a session was last closed that somebody still used. */
   usedUntil = 0
+  /** How often something did not close in order. */
+  closeFailures = 0
+  /** The wire of the try that is under way, or of the last one. */
+  private wire: McpTransport.MessageTransport | undefined = undefined
   /** Opened and not closed. */
   private readonly open = new Set<Live>()
   /** Those of single calls. */
@@ -59,6 +63,11 @@ export class Sessions {
   private trying: Try | undefined = undefined
 
   constructor(private readonly parts: Parts) {}
+
+  /** What the process of the newest try has written to stderr last. */
+  get stderrTail(): string | undefined {
+    return this.wire?.stderrTail()
+  }
 
   get size(): number {
     return this.open.size
@@ -122,11 +131,21 @@ export class Sessions {
   ): Effect.Effect<Live, McpError.McpError> {
     return Effect.flatMap(
       this.openChannel,
-      (channel) => Opening.open(channel, this.parts.options, wishes, generation)
+      (channel) => Opening.open(this.seen(channel), this.parts.options, wishes, generation)
     ).pipe(
       Scope.extend(scope),
       Effect.map((session) => new Live(generation, session, scope))
     )
+  }
+
+  private seen(channel: McpTransport.Channel): McpTransport.Channel {
+    this.wire = undefined
+    const open: McpTransport.Channel["open"] = (events) =>
+      Effect.tap(channel.open(events), (wire) =>
+        Effect.sync(() => {
+          this.wire = wire
+        }))
+    return { config: channel.config, open }
   }
 
   private readonly openChannel: Effect.Effect<McpTransport.Channel, McpError.McpError> = Effect.suspend(() => {
@@ -189,7 +208,12 @@ export class Sessions {
       if (live.ended !== undefined) return Deferred.await(live.ended)
       const ended = live.ended = Deferred.unsafeMake<void>(FiberId.none)
       return Effect.ensuring(
-        Scope.close(live.scope, Exit.void),
+        Effect.zipRight(
+          Scope.close(live.scope, Exit.void),
+          Effect.map(live.session.stats, ({ warnings }) => {
+            if (warnings.CloseFailed !== undefined) this.closeFailures++
+          })
+        ),
         Effect.sync(() => {
           this.open.delete(live)
           Deferred.unsafeDone(ended, Effect.void)
@@ -237,7 +261,9 @@ export class Sessions {
     if (this.channel === undefined || this.open.size > 0 || this.hasAside) return Effect.void
     const { scope } = this.channel
     this.channel = undefined
-    return Effect.asVoid(within(Scope.close(scope, Exit.void), this.closeBound))
+    return Effect.map(within(Scope.close(scope, Exit.void), this.closeBound), (closed) => {
+      if (Option.isNone(closed) || Exit.isFailure(closed.value)) this.closeFailures++
+    })
   })
 
   /** What comes up in spite of it is closed. */

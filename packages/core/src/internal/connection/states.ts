@@ -16,12 +16,17 @@ interface Numbered {
 const buffered = 64
 
 export class States {
-  private constructor(private current: Numbered, private readonly hub: PubSub.PubSub<Numbered>) {}
+  private constructor(
+    private current: Numbered,
+    private readonly hub: PubSub.PubSub<Numbered>,
+    private readonly observer: () => void
+  ) {}
 
-  static make(state: ConnectionState): Effect.Effect<States> {
+  /** The observer is called at each change, before anybody else can see it. Total. */
+  static make(state: ConnectionState, observer: () => void): Effect.Effect<States> {
     return Effect.map(
       PubSub.sliding<Numbered>(buffered),
-      (hub) => new States({ number: 0, state, last: false }, hub)
+      (hub) => new States({ number: 0, state, last: false }, hub, observer)
     )
   }
 
@@ -33,6 +38,7 @@ export class States {
   set(state: ConnectionState, last = false): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.current = { number: this.current.number + 1, state, last }
+      this.observer()
       return PubSub.publish(this.hub, this.current)
     })
   }

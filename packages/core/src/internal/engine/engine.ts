@@ -14,12 +14,19 @@ import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
+import { freezeByItem } from "../protocol/json.js"
 import { type Beginning, Begun } from "./begun.js"
 import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
+import { withProgressToken } from "./progress.js"
+import type { Place } from "./turnstile.js"
 
 /** Turns a result into a value, or says what is wrong with it. Synchronous and total. */
-export type Decoder<A> = (result: unknown) => { readonly value: A } | { readonly problem: string }
+export interface Decoder<A> {
+  (result: unknown): { readonly value: A } | { readonly problem: string }
+  /** The list in the result that takes a `TooDeep` for an item. */
+  readonly itemsOf?: string
+}
 
 type Resume = (effect: Effect.Effect<unknown, McpError.McpError>) => void
 
@@ -104,7 +111,9 @@ export class Engine {
     /** How many requests may be under way at once; the others wait their turn. */
     private readonly concurrency: number,
     private readonly deadlines: Deadlines,
-    private readonly events: EngineEvents
+    private readonly events: EngineEvents,
+    /** Where a request waits for a permit that its own session has a turn for. */
+    private readonly place: Place | undefined
   ) {}
 
   /** From here on requests go out. */
@@ -148,7 +157,9 @@ export class Engine {
         }
         pending = this.register(method, params, decode, resume as Pending["resume"], call)
         if (call.totalFrom !== undefined && this.isOver(pending)) return
-        if (pending.ungated || (this.queue.size === 0 && this.underWay <= this.concurrency)) this.transmit(pending)
+        if (
+          pending.ungated || (this.queue.size === 0 && this.underWay <= this.concurrency && this.isPermitted(pending))
+        ) this.transmit(pending)
         else this.queue.add(pending)
       })
       return Effect.catchAllCause(restore(answer), (cause) => {
@@ -290,7 +301,9 @@ export class Engine {
   private timeOut(
     pending: Pending,
     total: boolean,
-    waited = `as many other requests were under way as may be at once (${this.concurrency})`
+    waited = this.place?.holdsUp(this) === true
+      ? `as many other requests were under way over all servers as may be at once (${this.place.permits})`
+      : `as many other requests were under way as may be at once (${this.concurrency})`
   ): void {
     const sent = pending.unsent === undefined
     const error = new McpError.RequestTimeout({
@@ -385,7 +398,32 @@ export class Engine {
     if (pending.attended) this.events.used()
     if (this.working === 0 && !pending.ungated) this.events.quiet()
     else if (!waited && this.queue.size > 0) this.advanceSoon()
+    if (this.place !== undefined) this.leave(this.place, pending)
     return true
+  }
+
+  /** Whether there is a permit for it, where it needs one. If not, `proceed` comes with one. */
+  private isPermitted(pending: Pending): boolean {
+    return this.place === undefined || !pending.attended || this.place.enter(this)
+  }
+
+  /** What was sent gives its permit back. Where one that waits has left, the next may need none. */
+  private leave(place: Place, pending: Pending): void {
+    if (pending.unsent !== undefined) this.advanceSoon()
+    else if (pending.attended) place.leave()
+  }
+
+  /** Sends the next one that needs a permit with the one that is there, and what comes before it. */
+  readonly proceed = (): boolean => {
+    for (const pending of this.queue) {
+      if (this.underWay >= this.concurrency) return false
+      this.queue.delete(pending)
+      this.transmit(pending)
+      if (!pending.attended) continue
+      this.advance()
+      return true
+    }
+    return false
   }
 
   /** After what is being done about the request that has left: a server that takes one at a time hears of it first. */
@@ -398,10 +436,11 @@ export class Engine {
   private readonly advance = (): void => {
     this.advancing = false
     for (const pending of this.queue) {
-      if (this.underWay >= this.concurrency) return
+      if (this.underWay >= this.concurrency || !this.isPermitted(pending)) return
       this.queue.delete(pending)
       this.transmit(pending)
     }
+    this.place?.quit(this)
   }
 
   /** Tells whoever waited, and lets go of them: discarded tables of the map may hold the entry for a while. */
@@ -441,7 +480,9 @@ export class Engine {
     const waiting = [...this.pending.values()]
     this.pending.clear()
     this.queue.clear()
+    this.place?.quit(this)
     for (const pending of waiting) {
+      if (this.place !== undefined) this.leave(this.place, pending)
       const told = pending.unsent === undefined
         ? Errors.about(error, pending.method, "maybe")
         : Errors.ofUnsent(Errors.about(error, pending.method, "no"))
@@ -458,12 +499,14 @@ export class Engine {
       this.receiveLate(message)
       return
     }
-    if (!McpProtocol.freeze(message)) {
+    const frozen = McpProtocol.freeze(message)
+    const result = frozen ? message.result : this.freezeByItem(pending, message)
+    if (!frozen && result === undefined) {
       this.finish(pending, Effect.fail(this.invalid(pending, "it is nested too deeply", undefined)))
     } else if (message.error !== undefined) {
       this.finish(pending, Effect.fail(Errors.remote(this.server, pending.method, message.error)))
     } else {
-      const decoded = pending.decode(message.result)
+      const decoded = pending.decode(result)
       if (pending.beginning !== undefined && "value" in decoded) {
         this.begun.started(pending.beginning, pending.id, pending.onProgress)
       }
@@ -471,9 +514,14 @@ export class Engine {
         pending,
         "value" in decoded
           ? Effect.succeed(decoded.value)
-          : Effect.fail(this.invalid(pending, decoded.problem, message.result))
+          : Effect.fail(this.invalid(pending, decoded.problem, result))
       )
     }
+  }
+
+  private freezeByItem(pending: Pending, { error, result }: McpProtocol.JsonObject): unknown {
+    const { itemsOf } = pending.decode
+    return error === undefined && itemsOf !== undefined ? freezeByItem(result, itemsOf) : undefined
   }
 
   private receiveLate(message: McpProtocol.JsonObject): void {
@@ -544,10 +592,4 @@ export class Engine {
     const id = params.requestId
     if (typeof id === "string" || typeof id === "number") this.events.cancelled(id)
   }
-}
-
-/** A fresh object: what the caller gave is not changed. */
-const withProgressToken = (params: McpProtocol.JsonObject | undefined, token: number): McpProtocol.JsonObject => {
-  const meta = params?._meta
-  return { ...params, _meta: McpProtocol.isObject(meta) ? { ...meta, progressToken: token } : { progressToken: token } }
 }

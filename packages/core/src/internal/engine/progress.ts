@@ -11,11 +11,20 @@ import * as Fiber from "effect/Fiber"
 import * as Mailbox from "effect/Mailbox"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type * as McpProtocol from "../../McpProtocol.js"
+import * as McpProtocol from "../../McpProtocol.js"
 import { within } from "../within.js"
 
 const capacity = 1024
 const drainFor = Duration.seconds(1)
+
+/** The parameters of a request that asks for progress. A fresh object: what the caller gave is not changed. */
+export const withProgressToken = (
+  params: McpProtocol.JsonObject | undefined,
+  token: number
+): McpProtocol.JsonObject => {
+  const meta = params?._meta
+  return { ...params, _meta: McpProtocol.isObject(meta) ? { ...meta, progressToken: token } : { progressToken: token } }
+}
 
 type OnProgress = (progress: McpProtocol.Progress) => Effect.Effect<void, unknown>
 

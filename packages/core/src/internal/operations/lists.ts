@@ -11,6 +11,8 @@ import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type { RequestOptions } from "../../McpSession.js"
 import type { Waited } from "../engine/calls.js"
+import type { Decoder } from "../engine/engine.js"
+import { Measure, nameOf, TooDeep } from "../protocol/json.js"
 import type { Port } from "./port.js"
 
 interface Page {
@@ -28,9 +30,10 @@ export const listAll = <A>(
   Effect.suspend(() => {
     const listing = new Accumulator(port, method, decodeItem)
     const ask = asking(port, method, options)
+    const decode = decodePage(field)
     const next = (cursor: string | undefined): Effect.Effect<McpProtocol.Listing<A>, McpError.McpError> =>
       Effect.flatMap(
-        ask(cursor === undefined ? undefined : { cursor }, decodePage(field)),
+        ask(cursor === undefined ? undefined : { cursor }, decode),
         (page) => {
           const problem = listing.add(page)
           if (problem !== undefined) return Effect.fail(problem)
@@ -42,7 +45,7 @@ export const listAll = <A>(
 
 type Ask = (
   params: McpProtocol.JsonObject | undefined,
-  decode: (result: unknown) => McpProtocol.Decoded<Page>
+  decode: Decoder<Page>
 ) => Effect.Effect<Page, McpError.McpError>
 
 /** Asks for page after page. `timeout` holds for each, `maxTotal` for all of them together. */
@@ -81,10 +84,17 @@ const millisOf = (maxTotal: RequestOptions["maxTotal"]): number | undefined => {
   return Option.isSome(millis) && millis.value > 0 && Number.isFinite(millis.value) ? millis.value : undefined
 }
 
+/** What of an item is a schema, by method. */
+const schemaFields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["tools/list", new Set(["inputSchema", "outputSchema"])]
+])
+
 class Accumulator<A> {
   private readonly items: Array<A> = []
   private readonly dropped: Array<McpProtocol.DroppedItem> = []
   private readonly cursors = new Set<string>()
+  private readonly measure: Measure
+  private readonly schemas: ReadonlySet<string> | undefined
   private pages = 0
   private seen = 0
 
@@ -92,17 +102,21 @@ class Accumulator<A> {
     private readonly port: Port,
     private readonly method: string,
     private readonly decodeItem: (item: unknown) => McpProtocol.Decoded<A>
-  ) {}
+  ) {
+    this.measure = new Measure(port.limits.listBytes)
+    this.schemas = schemaFields.get(method)
+  }
 
   add(page: Page): McpError.McpError | undefined {
-    const { items, pages } = this.port.limits
+    const { items, listBytes, pages } = this.port.limits
     if (this.seen + page.items.length > items) return this.tooMany("items", items)
+    // They are kept, too.
+    this.measure.add(page.cursor ?? "")
     for (const item of page.items) {
-      const decoded = this.decodeItem(item)
-      if ("value" in decoded) this.items.push(decoded.value)
-      else this.drop(decoded.problem, decoded.name)
-      this.seen++
+      if (this.measure.isExceeded) break
+      this.addItem(item)
     }
+    if (this.measure.isExceeded) return this.tooMany("listBytes", listBytes)
     this.pages++
     if (page.cursor === undefined) return undefined
     if (this.cursors.has(page.cursor)) return this.repeatedCursor()
@@ -113,6 +127,40 @@ class Accumulator<A> {
 
   done(): McpProtocol.Listing<A> {
     return Object.freeze({ items: Object.freeze(this.items), dropped: Object.freeze(this.dropped) })
+  }
+
+  private addItem(item: unknown): void {
+    const decoded = item instanceof TooDeep
+      ? { problem: "is nested too deeply", name: item.name }
+      : this.decode(item)
+    if ("value" in decoded) this.items.push(decoded.value)
+    else this.drop(decoded.problem, decoded.name)
+    this.seen++
+  }
+
+  private decode(item: unknown): McpProtocol.Decoded<A> {
+    const deep = this.measureItem(item)
+    const decoded = this.decodeItem(item)
+    if (deep === undefined || "problem" in decoded) return decoded
+    return {
+      problem: `"${deep}" is nested more than ${this.port.limits.schemaDepth} levels deep`,
+      name: nameOf(item as McpProtocol.JsonObject)
+    }
+  }
+
+  /** Names its schema that is nested too deeply, if there is one. */
+  private measureItem(item: unknown): string | undefined {
+    if (!McpProtocol.isObject(item)) {
+      this.measure.add(item)
+      return undefined
+    }
+    let deep: string | undefined
+    this.measure.size += 3
+    for (const field in item) {
+      this.measure.add(field)
+      if (this.measure.add(item[field]) > this.port.limits.schemaDepth && this.schemas?.has(field)) deep ??= field
+    }
+    return deep
   }
 
   private drop(problem: string, name: string | undefined): void {
@@ -139,7 +187,10 @@ class Accumulator<A> {
   }
 }
 
-const decodePage = (field: string) => (result: unknown): { readonly value: Page } | { readonly problem: string } => {
+/** Of an item that is nested too deeply comes a `TooDeep`, so that it costs only itself. */
+const decodePage = (field: string): Decoder<Page> => Object.assign(pageDecoder(field), { itemsOf: field })
+
+const pageDecoder = (field: string) => (result: unknown): { readonly value: Page } | { readonly problem: string } => {
   if (!McpProtocol.isObject(result)) return { problem: "the result is not an object" }
   const items = result[field]
   if (!Array.isArray(items)) return { problem: `"${field}" is not a list` }

@@ -4,7 +4,7 @@
  * Owns: which fields an item must have, and what of it is kept. What is fine is kept by reference.
  */
 import type { JsonObject, Prompt, Resource, ResourceTemplate, Role, Task, TaskStatus, Tool } from "../../McpProtocol.js"
-import { isObject } from "./json.js"
+import { isObject, nameOf } from "./json.js"
 
 /**
  * The outcome of decoding one item: the item, or the reason why it is left out.
@@ -89,9 +89,6 @@ const optionalResourceFields: Fields = [
   ["icons", icons],
   ["_meta", object]
 ]
-
-const nameOf = (u: JsonObject): string | undefined =>
-  typeof u.name === "string" && u.name !== "" ? u.name.slice(0, 128) : undefined
 
 /** The item itself where every optional field is of the right kind, else a frozen copy without those that are not. */
 const withoutBadFields = (item: JsonObject, fields: Fields): JsonObject => {

@@ -1,7 +1,7 @@
 /**
  * JSON values as they come from a server.
  *
- * Owns: what a JSON object is, and freezing.
+ * Owns: what a JSON object is, freezing, and how large a value is.
  */
 import type { JsonObject } from "../../McpProtocol.js"
 
@@ -46,4 +46,92 @@ const freezeWithin = (value: unknown, depth: number): boolean => {
     if (typeof item === "object" && item !== null && !freezeWithin(item, depth - 1)) return false
   }
   return true
+}
+
+/** What an item is called, to be shown. */
+export const nameOf = (item: JsonObject): string | undefined => shown(item.name)
+
+const shown = (u: unknown): string | undefined => typeof u === "string" && u !== "" ? u.slice(0, 128) : undefined
+
+/** Stands in a list for an item that is nested too deeply. It keeps nothing of it but what it is called. */
+export class TooDeep {
+  readonly name: string | undefined
+
+  constructor(item: unknown) {
+    this.name = isObject(item) ? nameOf(item) ?? shown(item.uri) : undefined
+    Object.freeze(this)
+  }
+}
+
+/** Of a message: the message, its result, and the list in it. */
+const levelsAboveItems = 3
+
+/**
+ * The result of a message that `freeze` has refused, frozen, with a `TooDeep` for each item of one of its lists that is
+ * nested too deeply. Nothing where something else is.
+ */
+export const freezeByItem = (result: unknown, field: string): JsonObject | undefined => {
+  if (!isObject(result)) return undefined
+  const { [field]: list, ...rest } = result
+  if (!Array.isArray(list) || !freezeWithin(rest, maxDepth - 1)) return undefined
+  const items = list.map((item) => freezeWithin(item, maxDepth - levelsAboveItems) ? item : new TooDeep(item))
+  return Object.freeze({ ...rest, [field]: Object.freeze(items) })
+}
+
+/**
+ * Measures values in one walk each: how long their JSON text is, in characters and without what escapes and spaces add, and
+ * how deeply they are nested. It stops where they are larger together than it may be.
+ */
+export class Measure {
+  size = 0
+
+  constructor(private readonly most: number) {}
+
+  get isExceeded(): boolean {
+    return this.size > this.most
+  }
+
+  /** Adds a value, and says how many objects and lists are inside each other in it. */
+  add(value: unknown): number {
+    return this.walk(value, 1)
+  }
+
+  private walk(value: unknown, level: number): number {
+    switch (typeof value) {
+      case "string":
+        this.size += value.length + 2
+        return 0
+      case "number":
+        this.size += String(value).length
+        return 0
+      case "object":
+        if (value === null) break
+        // It was frozen, so that it ends long before the stack does.
+        if (level > maxDepth) return 1
+        return 1 + (Array.isArray(value) ? this.walkList(value, level) : this.walkObject(value as JsonObject, level))
+    }
+    this.size += 4
+    return 0
+  }
+
+  private walkList(list: ReadonlyArray<unknown>, level: number): number {
+    let deepest = 0
+    this.size += 2
+    for (let i = 0; i < list.length && this.size <= this.most; i++) {
+      this.size++
+      deepest = Math.max(deepest, this.walk(list[i], level + 1))
+    }
+    return deepest
+  }
+
+  private walkObject(object: JsonObject, level: number): number {
+    let deepest = 0
+    this.size += 2
+    for (const key in object) {
+      if (this.size > this.most) break
+      this.size += key.length + 4
+      deepest = Math.max(deepest, this.walk(object[key], level + 1))
+    }
+    return deepest
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * What an application may ask of a retry policy.
+ * What an application may ask for in options.
  *
  * Owns: what each option may be, in words of what to do, and its meaning as numbers.
  * May not touch: the schedule.
@@ -7,7 +7,7 @@
 import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as McpError from "../../McpError.js"
+import * as McpError from "../McpError.js"
 
 /** A value that can be used, or what is allowed instead. */
 export type Checked<A> = Either.Either<A, string>
@@ -33,13 +33,18 @@ export const base = (value: unknown): Checked<number> => {
     : Either.left(`must be a finite duration such as "250 millis", or 0 for no delay`)
 }
 
-/** In milliseconds, infinite for `null`. */
-export const bound = (value: unknown): Checked<number> => {
-  if (value === null) return Either.right(Number.POSITIVE_INFINITY)
+/** In milliseconds. */
+export const finiteBound = (value: unknown): Checked<number> => {
   const millis = millisOf(value)
   return millis > 0 && millis < Infinity
     ? Either.right(millis)
-    : Either.left(`must be a positive and finite duration such as "5 seconds", or null for none`)
+    : Either.left(`must be a positive and finite duration such as "5 seconds"`)
+}
+
+/** In milliseconds, infinite for `null`. */
+export const bound = (value: unknown): Checked<number> => {
+  if (value === null) return Either.right(Number.POSITIVE_INFINITY)
+  return Either.mapLeft(finiteBound(value), (_) => `${_}, or null for none`)
 }
 
 /** In milliseconds. */
@@ -92,10 +97,11 @@ type Values<C extends Checks> = {
 export const check = <C extends Checks>(
   checks: C,
   defaults: { readonly [K in keyof C]: unknown },
-  options: unknown
+  options: unknown,
+  owner = "<retry policy>"
 ): Either.Either<Values<C>, McpError.ConfigInvalid> => {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
-    return invalid([{ field: "(root)", problem: "must be an object" }])
+    return invalid(owner, [{ field: "(root)", problem: "must be an object" }])
   }
   const given = options as Readonly<Record<string, unknown>>
   const values: Record<string, unknown> = {}
@@ -110,10 +116,11 @@ export const check = <C extends Checks>(
       problems.push({ field: McpError.displayText(field, 64), problem: "is not a known field" })
     }
   }
-  return problems.length === 0 ? Either.right(values as Values<C>) : invalid(problems)
+  return problems.length === 0 ? Either.right(values as Values<C>) : invalid(owner, problems)
 }
 
-const invalid = (problems: ReadonlyArray<McpError.ConfigProblem>): Either.Either<never, McpError.ConfigInvalid> =>
-  Either.left(
-    new McpError.ConfigInvalid({ server: "<retry policy>", operation: "configure", executed: "no", problems })
-  )
+const invalid = (
+  server: string,
+  problems: ReadonlyArray<McpError.ConfigProblem>
+): Either.Either<never, McpError.ConfigInvalid> =>
+  Either.left(new McpError.ConfigInvalid({ server, operation: "configure", executed: "no", problems }))

@@ -1,0 +1,185 @@
+/**
+ * Everything together, as one layer: the servers of an application, connected, and what they offer.
+ *
+ * Owns: the assembly.
+ * May not touch: anything that one of its parts owns.
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as CatalogStore from "./CatalogStore.js"
+import * as facade from "./internal/manager/facade.js"
+import * as McpCatalog from "./McpCatalog.js"
+import type * as McpConnection from "./McpConnection.js"
+import type * as McpError from "./McpError.js"
+import * as McpManager from "./McpManager.js"
+import type * as McpProtocol from "./McpProtocol.js"
+import type * as McpTransport from "./McpTransport.js"
+
+/**
+ * What the layers give.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type McpRuntime = McpManager.McpManager | McpCatalog.McpCatalog
+
+/**
+ * What the layers need: ways to reach servers, and a place where lists outlive the program. `NodeMcp.layer` of
+ * `@mcp-runtime/node` gives both.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Requirements = McpTransport.McpTransport | CatalogStore.CatalogStore
+
+/**
+ * @since 0.1.0
+ * @category options
+ */
+export interface RuntimeOptions extends McpManager.ManagerOptions {
+  /** Whether building the layer connects the servers, as `connectAll` does. Default: `true`. */
+  readonly connect?: boolean | undefined
+}
+
+/**
+ * The manager and the catalogue of these servers. Building it connects them: it waits for those that have nothing stored, and
+ * otherwise not longer than the gate. It fails only for a wrong configuration, or where all of them must be connected
+ * (`strict`).
+ *
+ * @example
+ * ```ts
+ * import { McpCatalog, McpManager, McpRuntime } from "@mcp-runtime/core"
+ * import { NodeMcp } from "@mcp-runtime/node"
+ * import { Effect, Layer } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const manager = yield* McpManager.McpManager
+ *   const catalog = yield* McpCatalog.McpCatalog
+ *   for (const { items, server } of yield* catalog.tools) yield* Effect.log(`${server}: ${items.length} tools`)
+ *   return yield* manager.callTool("files", { name: "read", arguments: { path: "README.md" } })
+ * })
+ *
+ * const live = McpRuntime.layer({
+ *   servers: [{ name: "files", transport: "stdio", command: "my-files-server" }]
+ * }).pipe(Layer.provide(NodeMcp.layer))
+ *
+ * const main = Effect.provide(program, live)
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = ({ connect = true, ...options }: RuntimeOptions): Layer.Layer<
+  McpRuntime,
+  McpError.McpError,
+  Requirements
+> => {
+  const manager = connect
+    ? McpManager.layer(options)
+    : Layer.scoped(McpManager.McpManager, McpManager.make(options))
+  return Layer.provideMerge(McpCatalog.layer, manager)
+}
+
+/**
+ * The same from `Config`: values that are not known before the program runs, such as secrets in its environment.
+ *
+ * @example
+ * ```ts
+ * import { McpRuntime } from "@mcp-runtime/core"
+ * import { Config, Effect } from "effect"
+ *
+ * const live = McpRuntime.layerConfig({
+ *   servers: Config.all([
+ *     Config.all({
+ *       name: Config.succeed("docs"),
+ *       transport: Config.succeed("http" as const),
+ *       url: Config.string("DOCS_URL"),
+ *       headers: Config.all({ Authorization: Config.redacted("DOCS_TOKEN") })
+ *     })
+ *   ]),
+ *   strict: Config.withDefault(Config.boolean("MCP_STRICT"), false)
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<RuntimeOptions>
+): Layer.Layer<McpRuntime, McpError.McpError | ConfigError.ConfigError, Requirements> =>
+  Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
+
+/**
+ * A runtime for code that isn't Effect. Every function gives a promise that is rejected with one of the errors of
+ * `McpError`.
+ *
+ * @since 0.1.0
+ * @category promises
+ */
+export interface PromiseRuntime {
+  /** How all servers are, at once. */
+  readonly state: () => McpManager.ManagerState
+  /** The tools of all active servers. */
+  readonly tools: (options?: PromiseOptions) => Promise<ReadonlyArray<McpCatalog.ServerList<McpProtocol.Tool>>>
+  readonly callTool: (
+    server: string,
+    params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
+    options?: McpConnection.CallOptions & PromiseOptions
+  ) => Promise<McpProtocol.CallToolResult>
+  readonly connect: (server: string, options?: PromiseOptions) => Promise<void>
+  readonly disconnect: (server: string, options?: PromiseOptions) => Promise<void>
+  readonly reconnect: (
+    options?: { readonly failedOnly?: boolean | undefined } & PromiseOptions
+  ) => Promise<ReadonlyArray<string>>
+  readonly reload: (
+    servers: McpManager.ManagerOptions["servers"],
+    options?: PromiseOptions
+  ) => Promise<McpManager.Reloaded>
+  /** Anything else, with the services of the runtime. */
+  readonly run: <A, E>(effect: Effect.Effect<A, E, McpRuntime>, options?: PromiseOptions) => Promise<A>
+  /** Closes everything for good. May be called more than once. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * @since 0.1.0
+ * @category promises
+ */
+export interface PromiseOptions {
+  /** Interrupts what was begun: the promise is rejected, and a server is told that a call was cancelled. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * A runtime for code that isn't Effect, connected. `platform` is what it needs, such as `NodeMcp.layer`.
+ *
+ * @example
+ * ```ts
+ * import { McpRuntime } from "@mcp-runtime/core"
+ * import { NodeMcp } from "@mcp-runtime/node"
+ *
+ * const main = async () => {
+ *   const mcp = await McpRuntime.promise({
+ *     servers: [{ name: "files", transport: "stdio", command: "my-files-server" }]
+ *   }, NodeMcp.layer)
+ *   try {
+ *     const result = await mcp.callTool("files", { name: "read", arguments: { path: "README.md" } }, { timeout: "5 seconds" })
+ *     console.log(result.content)
+ *   } finally {
+ *     await mcp.close()
+ *   }
+ * }
+ * ```
+ *
+ * @since 0.1.0
+ * @category promises
+ */
+export const promise = <E>(
+  options: RuntimeOptions,
+  platform: Layer.Layer<Requirements, E>,
+  { signal }: PromiseOptions = {}
+): Promise<PromiseRuntime> => facade.make(Layer.provide(layer(options), platform), signal)

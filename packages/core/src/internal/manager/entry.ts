@@ -1,0 +1,346 @@
+/**
+ * One server of a manager.
+ *
+ * Owns: its connection, the attempt to connect it that is under way, how it ends, and its status.
+ * May not touch: other servers, and when it is connected or closed.
+ */
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import type * as Catalog from "../../Catalog.js"
+import type * as McpConfig from "../../McpConfig.js"
+import * as McpError from "../../McpError.js"
+import type { ServerStatus } from "../../McpManager.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import type { Internal } from "../catalog/catalog.js"
+import type { Connection } from "../connection/connection.js"
+import * as Reasons from "../connection/reasons.js"
+import { firstOf, within } from "../within.js"
+import { enrich } from "./enrichment.js"
+import type { Declared } from "./lineup.js"
+import type { Settings } from "./settings.js"
+import { statusOf } from "./status.js"
+
+/** What a server has of its manager. */
+export interface Parts {
+  readonly settings: Settings
+  /** Makes a connection in the scope; nothing of the fiber that asks for it gets into it. */
+  readonly open: (
+    config: McpConfig.ServerConfig,
+    scope: Scope.Scope,
+    observer: () => void
+  ) => Effect.Effect<Connection, McpError.McpError>
+  /** Starts a fiber that nobody waits for, and that ends with the manager; nothing where that has ended. */
+  readonly fork: (effect: Effect.Effect<unknown, unknown>) => Fiber.RuntimeFiber<unknown> | undefined
+  readonly changed: (entry: Entry) => void
+}
+
+interface Opened {
+  readonly connection: Connection
+  readonly scope: Scope.CloseableScope
+}
+
+/** An attempt to connect it. */
+export interface Attempt {
+  /** Nothing where it succeeded, or was given up before its turn. */
+  readonly outcome: Deferred.Deferred<McpError.McpError | undefined>
+  /** Completes when it is known what the store has. */
+  readonly restored: Deferred.Deferred<void>
+  fiber: Fiber.RuntimeFiber<unknown> | undefined
+}
+
+/** How it is left: usable again by its next use, or only by the manager. */
+export type Leave = "usable" | "unusable"
+
+export class Entry {
+  /** The manager has connected it, and has not ended it. */
+  wanted = false
+  attempt: Attempt | undefined = undefined
+  failure: McpError.McpError | undefined
+  closeError: McpError.CloseFailed | undefined = undefined
+  status: ServerStatus
+  private opened: Opened | undefined = undefined
+  private releasing: Deferred.Deferred<void> | undefined = undefined
+
+  constructor(readonly declared: Declared, private readonly parts: Parts) {
+    this.failure = Either.isLeft(declared.config) ? declared.config.left : undefined
+    this.status = statusOf(this)
+  }
+
+  get name(): string {
+    return this.declared.name
+  }
+
+  get config(): McpConfig.ServerConfig | undefined {
+    return Either.getOrUndefined(this.declared.config)
+  }
+
+  get isUsable(): boolean {
+    return this.config !== undefined && this.config.enabled !== false
+  }
+
+  get connection(): Connection | undefined {
+    return this.opened?.connection
+  }
+
+  /** Whether it works, or will again by itself. */
+  get isUp(): boolean {
+    return this.attempt === undefined && upPhases.has(this.status.phase)
+  }
+
+  private get catalog(): Internal | undefined {
+    return this.opened?.connection.owner.catalog
+  }
+
+  /** Its tools, as far as they are known. */
+  get tools(): Catalog.Snapshot<McpProtocol.Tool> | undefined {
+    return this.catalog?.shelves.tools.known
+  }
+
+  /** Recomputed from what is true now; the same object where nothing has changed. */
+  refresh(): ServerStatus {
+    const next = statusOf(this)
+    const { status } = this
+    const keys = Object.keys(next) as Array<keyof ServerStatus>
+    if (keys.some((key) => next[key] !== status[key])) this.status = next
+    return this.status
+  }
+
+  private changed(): void {
+    this.parts.changed(this)
+  }
+
+  private readonly observe = (): void => {
+    const tag = this.connection?.owner.state._tag
+    if (this.attempt === undefined && (tag === "Ready" || tag === "Degraded")) {
+      // A use has connected it, whatever became of it before.
+      this.failure = undefined
+      this.wanted = true
+    }
+    this.changed()
+  }
+
+  /** Its connection, which is made if there is none. */
+  readonly ensure: Effect.Effect<Connection, McpError.McpError> = Effect.suspend(() => {
+    if (this.opened !== undefined) return Effect.succeed(this.opened.connection)
+    const { config } = this.declared
+    if (Either.isLeft(config)) return Effect.fail(config.left)
+    return Effect.uninterruptible(
+      Effect.gen(this, function*() {
+        const scope = yield* Scope.make()
+        const exit = yield* Effect.exit(this.parts.open(config.right, scope, this.observe))
+        if (Exit.isFailure(exit)) {
+          yield* Scope.close(scope, exit)
+          return yield* exit
+        }
+        // Somebody else may have made it meanwhile.
+        if (this.opened !== undefined) {
+          yield* Scope.close(scope, Exit.void)
+          return (this.opened as Opened).connection
+        }
+        this.opened = { connection: exit.value, scope }
+        this.changed()
+        return exit.value
+      })
+    )
+  })
+
+  // ---------------------------------------------------------------------------------------------
+  // Connecting
+  // ---------------------------------------------------------------------------------------------
+
+  /** Begins an attempt, in a fiber of its own. `turn` bounds how many there are at once, and may call it off. */
+  begin(turn: (attempt: Effect.Effect<void>) => Effect.Effect<void>, quietly: boolean): Attempt {
+    const attempt: Attempt = {
+      outcome: Deferred.unsafeMake(FiberId.none),
+      restored: Deferred.unsafeMake(FiberId.none),
+      fiber: undefined
+    }
+    this.attempt = attempt
+    this.changed()
+    let told = false
+    const tell = Effect.sync(() => {
+      if (this.attempt === attempt) this.attempt = undefined
+      this.changed()
+      Deferred.unsafeDone(attempt.restored, Effect.void)
+      if (!told) Deferred.unsafeDone(attempt.outcome, Effect.succeed(undefined))
+    })
+    const end = (error: McpError.McpError | undefined) =>
+      Effect.sync(() => {
+        told = true
+        // Whoever is told of a failure can wait for what is left of it.
+        if (error !== undefined) this.releasing = Deferred.unsafeMake(FiberId.none)
+        this.attempt = undefined
+        this.failure = error
+        this.wanted = error === undefined
+        if (error === undefined) this.closeError = undefined
+        this.changed()
+        Deferred.unsafeDone(attempt.outcome, Effect.succeed(error))
+      })
+    const trying = Effect.uninterruptibleMask((restore) =>
+      Effect.matchCauseEffect(restore(this.inTime(this.connecting(attempt))), {
+        onSuccess: () => Effect.zipRight(end(undefined), this.enriching),
+        onFailure: (cause) => {
+          if (Cause.isInterrupted(cause)) return Effect.asVoid(this.release("usable"))
+          const error = Reasons.ofTry(this.name, cause)
+          // Whoever waits for it learns it now, however long it takes to end.
+          return end(error).pipe(
+            Effect.zipRight(quietly ? Effect.void : this.log(error)),
+            Effect.zipRight(this.release("usable"))
+          )
+        }
+      })
+    )
+    attempt.fiber = this.parts.fork(Effect.ensuring(turn(trying), tell))
+    if (attempt.fiber === undefined) Effect.runSync(tell)
+    return attempt
+  }
+
+  private connecting(attempt: Attempt): Effect.Effect<void, McpError.McpError> {
+    return Effect.gen(this, function*() {
+      yield* this.settled
+      const connection = yield* this.ensure
+      const restored = Effect.zipRight(connection.catalog.restore, Deferred.succeed(attempt.restored, undefined))
+      // It was asked for to be connected by its first use, and has something to show until then.
+      if (connection.config.lifetime === "lazy") {
+        yield* restored
+        if (this.tools !== undefined) return yield* connection.enable
+      } else {
+        yield* Effect.fork(restored)
+      }
+      yield* connection.enable
+      const { _tag } = yield* connection.state
+      // What the connection has concluded by itself is not to answer for this attempt.
+      if (_tag === "Failed" || _tag === "NeedsAuthorization") yield* connection.close
+      const info = yield* connection.awaitReady
+      if (info.capabilities.tools === undefined) return
+      const tools = yield* connection.catalog.tools.current
+      if (tools === undefined || tools.stale) yield* connection.owner.catalog.readTools
+    })
+  }
+
+  private inTime(connecting: Effect.Effect<void, McpError.McpError>): Effect.Effect<void, McpError.McpError> {
+    const { connectTimeout } = this.parts.settings
+    if (connectTimeout === Number.POSITIVE_INFINITY) return connecting
+    const tooLate = Effect.suspend(() =>
+      Effect.fail(
+        new McpError.RequestTimeout({
+          server: this.name,
+          operation: "connect",
+          executed: "no",
+          kind: "handshake",
+          millis: connectTimeout,
+          detail: this.connection?.owner.live === undefined
+            ? "there was no session in time"
+            : "its tools were not listed in time",
+          stderrTail: this.connection?.owner.stderrTail
+        })
+      )
+    )
+    return firstOf(connecting, Effect.zipRight(Effect.sleep(connectTimeout), tooLate))
+  }
+
+  private readonly enriching: Effect.Effect<void> = Effect.suspend(() => {
+    const { connection } = this
+    if (connection !== undefined && connection.owner.live !== undefined) {
+      this.parts.fork(enrich(connection, this.parts.settings.enrich))
+    }
+    return Effect.void
+  })
+
+  private log(error: McpError.McpError): Effect.Effect<void> {
+    return Effect.annotateLogs(
+      Effect.logWarning(`the server could not be connected: ${error.message}`),
+      "mcp.server",
+      this.name
+    )
+  }
+
+  /** Gives up the attempt that is under way, and waits until nothing of it is left. */
+  readonly abort: Effect.Effect<void> = Effect.suspend(() => {
+    const fiber = this.attempt?.fiber
+    return fiber === undefined ? Effect.void : Effect.asVoid(Fiber.interrupt(fiber))
+  })
+
+  /** Whether it failed is of no interest any more. */
+  forget(): void {
+    if (this.config !== undefined) this.failure = undefined
+  }
+
+  // ---------------------------------------------------------------------------------------------
+  // Ending
+  // ---------------------------------------------------------------------------------------------
+
+  /** Completes when nothing of it is being closed. */
+  readonly settled: Effect.Effect<void> = Effect.suspend(() =>
+    this.releasing === undefined ? Effect.void : Deferred.await(this.releasing)
+  )
+
+  /**
+   * Closes its connection, within the bound. One that does not close in time is left behind to end by itself, so that the
+   * server can be connected again.
+   */
+  release(leave: Leave): Effect.Effect<McpError.CloseFailed | undefined> {
+    return Effect.uninterruptible(
+      Effect.gen(this, function*() {
+        const { opened } = this
+        const released = this.releasing ??= Deferred.unsafeMake<void>(FiberId.none)
+        if (opened !== undefined) {
+          const before = opened.connection.owner.closeFailures
+          const ended = yield* this.closing(opened, leave)
+          this.closeError = !ended
+            ? this.closeFailed(
+              `it did not end within ${this.parts.settings.closeTimeout} ms, and is left to end by itself`
+            )
+            : opened.connection.owner.closeFailures > before
+            ? this.closeFailed("something of it did not end in order when it was closed")
+            : undefined
+          if (!ended) yield* this.leaveBehind(opened)
+        }
+        this.releasing = undefined
+        this.changed()
+        yield* Deferred.succeed(released, undefined)
+        return this.closeError
+      })
+    )
+  }
+
+  /** Whether it ended in time. */
+  private closing({ connection }: Opened, leave: Leave): Effect.Effect<boolean> {
+    const { closeTimeout } = this.parts.settings
+    const close = leave === "usable" ? connection.close : connection.disableBecause(closedByManager)
+    return closeTimeout === Number.POSITIVE_INFINITY
+      ? Effect.as(close, true)
+      : Effect.map(within(close, closeTimeout), Option.isSome)
+  }
+
+  private leaveBehind(opened: Opened): Effect.Effect<void> {
+    if (this.opened === opened) this.opened = undefined
+    return Effect.asVoid(Effect.forkDaemon(Effect.uninterruptible(Scope.close(opened.scope, Exit.void))))
+  }
+
+  /** For good. */
+  readonly end: Effect.Effect<void> = Effect.suspend(() => {
+    const { opened } = this
+    const { closeTimeout } = this.parts.settings
+    if (opened === undefined) return Effect.void
+    const closing = Scope.close(opened.scope, Exit.void)
+    return closeTimeout === Number.POSITIVE_INFINITY
+      ? closing
+      : Effect.asVoid(within(closing, closeTimeout))
+  })
+
+  private closeFailed(detail: string): McpError.CloseFailed {
+    return new McpError.CloseFailed({ server: this.name, operation: "close", executed: "no", detail })
+  }
+}
+
+const upPhases: ReadonlySet<ServerStatus["phase"]> = new Set(["connected", "reconnecting", "idle"])
+
+const closedByManager = "the manager has closed it; connect it again to use it"

@@ -1,0 +1,75 @@
+/**
+ * The services of a runtime for code that isn't Effect.
+ *
+ * Owns: that a promise is rejected with the error itself, and that nothing is left when it is closed or could not be built.
+ * This is one of the few places where promises are made.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
+import * as Scope from "effect/Scope"
+import * as McpCatalog from "../../McpCatalog.js"
+import * as McpManager from "../../McpManager.js"
+import type { McpRuntime, PromiseOptions, PromiseRuntime } from "../../McpRuntime.js"
+
+export const make = async <E>(
+  layer: Layer.Layer<McpRuntime, E>,
+  signal: AbortSignal | undefined
+): Promise<PromiseRuntime> => {
+  const scope = Effect.runSync(Scope.make())
+  const exit = await Effect.runPromiseExit(Scope.extend(Layer.toRuntime(layer), scope), given(signal))
+  if (Exit.isFailure(exit)) {
+    await Effect.runPromise(Scope.close(scope, exit))
+    throw errorOf(exit.cause)
+  }
+  return over(exit.value, scope)
+}
+
+const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope): PromiseRuntime => {
+  const manager = Context.get(runtime.context, McpManager.McpManager)
+  const catalog = Context.get(runtime.context, McpCatalog.McpCatalog)
+  const running = new Set<Fiber.RuntimeFiber<unknown, unknown>>()
+  let closing: Promise<void> | undefined = undefined
+
+  const run = <A, F>(effect: Effect.Effect<A, F, McpRuntime>, options?: PromiseOptions): Promise<A> =>
+    new Promise<A>((resolve, reject) => {
+      const fiber = Runtime.runFork(runtime)(effect)
+      const abort = () => fiber.unsafeInterruptAsFork(fiber.id())
+      running.add(fiber)
+      options?.signal?.addEventListener("abort", abort)
+      if (options?.signal?.aborted === true) abort()
+      fiber.addObserver((exit) => {
+        running.delete(fiber)
+        options?.signal?.removeEventListener("abort", abort)
+        if (Exit.isSuccess(exit)) resolve(exit.value)
+        else reject(options?.signal?.aborted === true ? options.signal.reason : errorOf(exit.cause))
+      })
+    })
+
+  // Whoever waits for a server learns that it is closed; what waits for something else is interrupted.
+  const closed = Effect.suspend(() => Effect.zipRight(Scope.close(scope, Exit.void), Fiber.interruptAll(running)))
+  const close = (): Promise<void> => closing ??= Effect.runPromise(closed)
+
+  return {
+    state: () => Runtime.runSync(runtime)(manager.state),
+    tools: (options) => run(catalog.tools, options),
+    callTool: (server, params, { signal, ...options } = {}) =>
+      run(manager.callTool(server, params, options), given(signal)),
+    connect: (server, options) => run(manager.connect(server), options),
+    disconnect: (server, options) => run(manager.disconnect(server), options),
+    reconnect: ({ failedOnly, signal } = {}) => run(manager.reconnect({ failedOnly }), given(signal)),
+    reload: (servers, options) => run(manager.reload(servers), options),
+    run,
+    close
+  }
+}
+
+const given = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal } =>
+  signal === undefined ? {} : { signal }
+
+/** The error that an Effect has failed with, as it is. */
+const errorOf = (cause: Cause.Cause<unknown>): unknown => Cause.squash(cause)

@@ -1,0 +1,507 @@
+/**
+ * The servers of a manager, and what is done to them together.
+ *
+ * Owns: the order of what is done, what a start waits for, what is undone when it fails or is interrupted.
+ * May not touch: how one server is connected or ends.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Runtime from "effect/Runtime"
+import * as Scope from "effect/Scope"
+import * as CatalogStore from "../../CatalogStore.js"
+import * as McpError from "../../McpError.js"
+import type { Manager, ManagerOptions, ManagerState, Reloaded, ServerStatus } from "../../McpManager.js"
+import * as McpTransport from "../../McpTransport.js"
+import { forkIn } from "../catalog/flights.js"
+import * as Connection from "../connection/connection.js"
+import * as Operations from "../connection/operations.js"
+import { Watched } from "../watched.js"
+import { firstOf, within } from "../within.js"
+import { Entry, type Parts as EntryParts } from "./entry.js"
+import * as Lineup from "./lineup.js"
+import * as Settings from "./settings.js"
+
+type Result<A> = Effect.Effect<A, McpError.McpError>
+
+export const make = (
+  options: ManagerOptions
+): Effect.Effect<
+  Manager,
+  McpError.ConfigInvalid,
+  McpTransport.McpTransport | CatalogStore.CatalogStore | Scope.Scope
+> =>
+  Effect.gen(function*() {
+    const settings = yield* Settings.make(options)
+    const declared = yield* Lineup.of(options.servers)
+    const transport = yield* McpTransport.McpTransport
+    const store = yield* CatalogStore.CatalogStore
+    const runtime = yield* Effect.runtime<never>()
+    const fork = yield* forkIn(yield* Effect.scope)
+    const open: EntryParts["open"] = (config, scope, observer) => {
+      const { catalog, ...wished } = settings.connection(config)
+      // When it is connected is for the manager to say.
+      const managed = config.lifetime === "eager" ? { ...config, lifetime: undefined } : config
+      const connection = Connection.make(
+        transport.channel(managed),
+        managed,
+        { ...wished, catalog: { ...catalog, storage: catalog?.storage ?? store.of(config) } },
+        observer
+      )
+      return Effect.suspend(() => Fiber.join(Runtime.runFork(runtime)(Scope.extend(connection, scope))))
+    }
+    const servers = new Servers(settings, declared, { settings, open, fork })
+    yield* Effect.addFinalizer(() => servers.end)
+    return servers.visible
+  })
+
+/** How long a start waits for what is left of servers that have failed; longer, it goes on in the background. */
+const endsQuickly = 500
+
+class Servers {
+  private entries: ReadonlyArray<Entry>
+  private byName: ReadonlyMap<string, Entry>
+  private readonly watched: Watched<ManagerState>
+  private readonly lifecycle = Effect.unsafeMakeSemaphore(1)
+  /** Something was connected, ever. */
+  private started = false
+  /** What is configured is to be connected. */
+  private open = false
+  private released = false
+
+  constructor(
+    private readonly settings: Settings.Settings,
+    declared: ReadonlyArray<Lineup.Declared>,
+    private readonly parts: Omit<EntryParts, "changed">
+  ) {
+    this.entries = declared.map((_) => this.entry(_))
+    this.byName = byName(this.entries)
+    this.watched = new Watched(this.snapshot())
+  }
+
+  private entry(declared: Lineup.Declared): Entry {
+    return new Entry(declared, { ...this.parts, changed: (entry) => this.changed(entry) })
+  }
+
+  // ---------------------------------------------------------------------------------------------
+  // The snapshot
+  // ---------------------------------------------------------------------------------------------
+
+  private changed(entry: Entry): void {
+    const { status } = entry
+    if (entry.refresh() !== status && this.byName.get(entry.name) === entry) this.publish()
+  }
+
+  private publish(): void {
+    this.watched.set(this.snapshot())
+  }
+
+  private snapshot(): ManagerState {
+    const servers = this.entries.map((_) => _.status)
+    const active = this.entries.filter((_) => this.isActive(_)).map((_) => _.name)
+    return Object.freeze({ servers: Object.freeze(servers), active: Object.freeze(active) })
+  }
+
+  private isActive(entry: Entry): boolean {
+    if (!entry.isUsable) return false
+    if (!this.started || !this.settings.dropFailed) return true
+    return entry.isUp || (entry.attempt !== undefined && entry.tools !== undefined && this.settings.gate !== Infinity)
+  }
+
+  private get state(): ManagerState {
+    return this.watched.current
+  }
+
+  private get activeNames(): ReadonlyArray<string> {
+    return this.state.active
+  }
+
+  private names(phase: ServerStatus["phase"]): Effect.Effect<ReadonlyArray<string>> {
+    return Effect.sync(() => this.state.servers.filter((_) => _.phase === phase).map((_) => _.name))
+  }
+
+  // ---------------------------------------------------------------------------------------------
+  // One server
+  // ---------------------------------------------------------------------------------------------
+
+  private find(name: string, operation: string): Result<Entry> {
+    return Effect.suspend(() => {
+      if (this.released) return Effect.fail(released(operation, name))
+      const entry = this.byName.get(name)
+      return entry !== undefined ? Effect.succeed(entry) : Effect.fail(
+        new McpError.UnknownServer({
+          server: McpError.displayText(String(name), 256),
+          operation,
+          executed: "no",
+          configured: this.entries.map((_) => _.name)
+        })
+      )
+    })
+  }
+
+  private connectionOf(name: string, operation: string): Result<Connection.Connection> {
+    return Effect.flatMap(this.find(name, operation), (entry) => entry.ensure)
+  }
+
+  // ---------------------------------------------------------------------------------------------
+  // What is done to them
+  // ---------------------------------------------------------------------------------------------
+
+  /** One after the other, in order of arrival. */
+  private exclusively<A>(operation: string, effect: Result<A>): Result<A> {
+    const unlessReleased = Effect.suspend(() =>
+      this.released ? Effect.fail(released(operation)) : Effect.filterOrFail(
+        effect,
+        () => !this.released,
+        () => released(operation)
+      )
+    )
+    return Effect.suspend(() =>
+      this.released ? Effect.fail(released(operation)) : this.lifecycle.withPermits(1)(unlessReleased)
+    )
+  }
+
+  readonly connectAll: Result<ReadonlyArray<string>> = this.exclusively(
+    "connect",
+    Effect.suspend(() => {
+      this.begun()
+      const targets = this.entries.filter((_) => _.isUsable && !_.isUp && _.attempt === undefined)
+      return this.connecting(targets, this.entries, this.settings.gate)
+    })
+  )
+
+  private begun(): void {
+    this.open = true
+    if (this.started) return
+    this.started = true
+    this.publish()
+  }
+
+  /** Connects these, and gives the names of the active ones. Of `concerned`, all must be up in the end, where all must be. */
+  private connecting(
+    targets: ReadonlyArray<Entry>,
+    concerned: ReadonlyArray<Entry>,
+    gate: number
+  ): Result<ReadonlyArray<string>> {
+    const { strict } = this.settings
+    const begun = new Set(targets)
+    const body = Effect.gen(this, function*() {
+      this.beginAll(targets)
+      yield* strict ? this.outcomes(concerned) : this.untilUsable(concerned, gate)
+      yield* this.endings(targets)
+      const errors = strict ? this.failuresOf(concerned) : []
+      if (errors.length === 0) return this.activeNames
+      yield* this.undo(begun)
+      return yield* Effect.fail(failed(errors))
+    })
+    return Effect.onInterrupt(body, () => this.undo(begun))
+  }
+
+  private beginAll(targets: ReadonlyArray<Entry>): void {
+    const { connecting, mode, strict } = this.settings
+    const turns = connecting === Infinity ? undefined : Effect.unsafeMakeSemaphore(connecting)
+    let calledOff = false
+    for (const entry of targets) {
+      const turn = (attempt: Effect.Effect<void>): Effect.Effect<void> => {
+        const orNot = Effect.suspend(() => calledOff ? Effect.void : attempt)
+        const guarded = strict && mode === "sequential"
+          ? Effect.tap(orNot, () =>
+            Effect.sync(() => {
+              calledOff ||= entry.failure !== undefined
+            }))
+          : orNot
+        return turns === undefined ? guarded : turns.withPermits(1)(guarded)
+      }
+      entry.begin(turn, strict)
+    }
+  }
+
+  /** Until every attempt has ended. */
+  private outcomes(entries: ReadonlyArray<Entry>): Effect.Effect<void> {
+    return Effect.forEach(
+      entries,
+      ({ attempt }) => attempt === undefined ? Effect.void : Deferred.await(attempt.outcome),
+      { concurrency: "unbounded", discard: true }
+    )
+  }
+
+  /** Until every attempt has ended, or the gate is open and the server has something to show. */
+  private untilUsable(entries: ReadonlyArray<Entry>, gate: number): Effect.Effect<void> {
+    const all = this.outcomes(entries)
+    if (gate === Infinity) return all
+    const shown = (entry: Entry): Effect.Effect<unknown> => {
+      const { attempt } = entry
+      if (attempt === undefined) return Effect.void
+      const outcome = Deferred.await(attempt.outcome)
+      return Effect.zipRight(
+        firstOf(Deferred.await(attempt.restored), outcome),
+        Effect.suspend(() => entry.tools === undefined ? outcome : Effect.void)
+      )
+    }
+    const rest = Effect.forEach(entries, shown, { concurrency: "unbounded", discard: true })
+    return firstOf(all, Effect.zipRight(Effect.sleep(gate), rest))
+  }
+
+  /** Until nothing is left of those that have failed, unless it takes long. */
+  private endings(entries: ReadonlyArray<Entry>): Effect.Effect<void> {
+    const settled = Effect.forEach(entries, (_) => _.settled, { concurrency: "unbounded", discard: true })
+    return firstOf(settled, Effect.sleep(endsQuickly))
+  }
+
+  private failuresOf(entries: ReadonlyArray<Entry>): ReadonlyArray<McpError.McpError> {
+    return entries.flatMap(({ failure }) => failure === undefined ? [] : [failure])
+  }
+
+  /** Closes what an attempt has opened, in reverse order. */
+  private undo(begun: ReadonlySet<Entry>): Effect.Effect<void> {
+    const back = (entry: Entry): Effect.Effect<void> =>
+      Effect.gen(this, function*() {
+        yield* entry.abort
+        yield* entry.settled
+        if (!entry.wanted) return
+        entry.wanted = false
+        yield* entry.release("usable")
+      })
+    return Effect.uninterruptible(this.inReverse([...begun], back))
+  }
+
+  private inReverse<A>(
+    entries: ReadonlyArray<Entry>,
+    f: (entry: Entry) => Effect.Effect<A>
+  ): Effect.Effect<Array<A>> {
+    return Effect.forEach([...entries].reverse(), f, { concurrency: this.settings.closing })
+  }
+
+  connect(name: string): Result<void> {
+    const connect = Effect.gen(this, function*() {
+      const entry = yield* this.find(name, "connect")
+      if (entry.failure !== undefined && entry.config === undefined) return yield* Effect.fail(entry.failure)
+      if (!entry.isUsable) return yield* Effect.fail(disabled(name))
+      this.begun()
+      if (entry.isUp) return
+      const begun = entry.attempt === undefined
+      const attempt = entry.attempt ?? entry.begin(atOnce, true)
+      const error = yield* Deferred.await(attempt.outcome).pipe(
+        Effect.onInterrupt(() => begun ? this.undo(new Set([entry])) : Effect.void)
+      )
+      yield* this.endings([entry])
+      if (error !== undefined) return yield* Effect.fail(error)
+    })
+    return Effect.zipRight(this.find(name, "connect"), this.exclusively("connect", connect))
+  }
+
+  reconnect(options?: { readonly failedOnly?: boolean | undefined }): Result<ReadonlyArray<string>> {
+    const reconnect = Effect.suspend(() => {
+      this.begun()
+      if (options?.failedOnly === false) {
+        return Effect.zipRight(
+          this.closing("usable"),
+          Effect.suspend(() => {
+            const targets = this.entries.filter((_) => _.isUsable)
+            return this.connecting(targets, this.entries, Infinity)
+          })
+        )
+      }
+      const targets = this.entries.filter((_) => _.isUsable && _.status.phase === "failed")
+      const concerned = this.entries.filter((_) => _.status.phase === "failed")
+      return this.connecting(targets, concerned, Infinity)
+    })
+    return this.exclusively("reconnect", reconnect)
+  }
+
+  disconnect(name: string): Result<void> {
+    const disconnect = Effect.flatMap(this.find(name, "disconnect"), (entry) => {
+      const forgotten = Effect.suspend(() => {
+        entry.forget()
+        return this.leave(entry, "unusable")
+      })
+      return Effect.uninterruptible(Effect.zipRight(entry.abort, Effect.asVoid(forgotten)))
+    })
+    return Effect.zipRight(this.find(name, "disconnect"), this.exclusively("disconnect", disconnect))
+  }
+
+  /** Ends it, whatever it is doing. */
+  private leave(entry: Entry, how: "usable" | "unusable"): Effect.Effect<McpError.CloseFailed | undefined> {
+    return Effect.gen(this, function*() {
+      yield* entry.abort
+      yield* entry.settled
+      entry.wanted = false
+      return yield* entry.release(how)
+    })
+  }
+
+  private closing(how: "usable" | "unusable"): Effect.Effect<ReadonlyArray<McpError.CloseFailed>> {
+    return Effect.uninterruptible(
+      Effect.map(
+        this.inReverse(this.entries, (entry) => this.leave(entry, how)),
+        (errors) => errors.reverse().filter((_) => _ !== undefined)
+      )
+    )
+  }
+
+  readonly close: Result<ReadonlyArray<McpError.CloseFailed>> = this.exclusively(
+    "close",
+    Effect.suspend(() => {
+      this.started = true
+      this.open = false
+      return this.closing("unusable")
+    })
+  )
+
+  // ---------------------------------------------------------------------------------------------
+  // Other servers
+  // ---------------------------------------------------------------------------------------------
+
+  reload(inputs: unknown): Result<Reloaded> {
+    return this.exclusively(
+      "reload",
+      Effect.flatMap(Lineup.of(inputs), (declared) => {
+        const change = this.changeTo(declared)
+        return this.settings.strict ? this.exchangeStrictly(change) : this.exchange(change)
+      })
+    )
+  }
+
+  private changeTo(declared: ReadonlyArray<Lineup.Declared>): Change {
+    const next: Array<Entry> = []
+    const fresh: Array<Entry> = []
+    const [added, restarted, unchanged]: [Array<string>, Array<string>, Array<string>] = [[], [], []]
+    for (const server of declared) {
+      const old = this.byName.get(server.name)
+      if (old !== undefined && Lineup.isSame(old.declared, server)) {
+        next.push(old)
+        unchanged.push(server.name)
+        continue
+      }
+      const entry = this.entry(server)
+      next.push(entry)
+      fresh.push(entry)
+      ;(old === undefined ? added : restarted).push(server.name)
+    }
+    const kept = new Set(next)
+    const old = this.entries.filter((_) => !kept.has(_))
+    const names = byName(next)
+    const removed = old.map((_) => _.name).filter((_) => !names.has(_))
+    const wanted = new Set(old.filter((_) => _.isUp || _.attempt !== undefined || this.open).map((_) => _.name))
+    const targets = fresh.filter((_) => _.isUsable && (this.open || wanted.has(_.name)))
+    return { next, old, fresh, targets, report: { added, restarted, removed, unchanged } }
+  }
+
+  private take({ next }: Change): void {
+    this.entries = next
+    this.byName = byName(next)
+    this.publish()
+  }
+
+  private exchange(change: Change): Result<Reloaded> {
+    const { old, report, targets } = change
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen(this, function*() {
+        yield* this.inReverse(old, (entry) => Effect.zipRight(this.leave(entry, "unusable"), entry.end))
+        this.take(change)
+        yield* restore(this.connecting(targets, targets, Infinity))
+        return report
+      })
+    )
+  }
+
+  /** The old ones live until the new ones do. */
+  private exchangeStrictly(change: Change): Result<Reloaded> {
+    const { fresh, old, report, targets } = change
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen(this, function*() {
+        const left = Effect.uninterruptible(this.inReverse(fresh, (entry) => entry.end))
+        yield* Effect.onError(restore(this.connecting(targets, fresh, Infinity)), () => left)
+        this.take(change)
+        yield* this.inReverse(old, (entry) => Effect.zipRight(this.leave(entry, "unusable"), entry.end))
+        return report
+      })
+    )
+  }
+
+  // ---------------------------------------------------------------------------------------------
+  // The end
+  // ---------------------------------------------------------------------------------------------
+
+  readonly end: Effect.Effect<void> = Effect.suspend(() => {
+    this.released = true
+    const last = (entry: Entry) => Effect.zipRight(within(entry.abort, endsQuickly), entry.end)
+    return Effect.forEach([...this.entries].reverse(), last, { concurrency: "unbounded", discard: true }).pipe(
+      Effect.zipRight(Effect.sync(() => this.watched.end()))
+    )
+  })
+
+  get visible(): Manager {
+    return {
+      state: Effect.sync(() => this.state),
+      changes: this.watched.changes,
+      configured: Effect.sync(() => this.state.servers.map((_) => _.name)),
+      connected: this.names("connected"),
+      failed: this.names("failed"),
+      active: Effect.sync(() => this.activeNames),
+      errors: Effect.sync(() =>
+        new Map(
+          this.state.servers.flatMap(({ closeError, error, name }) => {
+            const shown = error ?? closeError
+            return shown === undefined ? [] : [[name, shown] as const]
+          })
+        )
+      ),
+      status: (name) => Effect.map(this.find(name, "status"), (_) => _.status),
+      connection: (name) => this.connectionOf(name, "connection"),
+      callTool: (server, params, options) =>
+        Effect.flatMap(
+          this.connectionOf(server, "tools/call"),
+          (connection) => Operations.callTool(connection, params, options)
+        ),
+      connectAll: this.connectAll,
+      connect: (name) => this.connect(name),
+      reconnect: (options) => this.reconnect(options),
+      disconnect: (name) => this.disconnect(name),
+      reload: (servers) => this.reload(servers),
+      close: this.close
+    }
+  }
+}
+
+const atOnce = (attempt: Effect.Effect<void>): Effect.Effect<void> => attempt
+
+const byName = (entries: ReadonlyArray<Entry>): ReadonlyMap<string, Entry> => new Map(entries.map((_) => [_.name, _]))
+
+const failed = (errors: ReadonlyArray<McpError.McpError>): McpError.McpError => {
+  const [first] = errors
+  return new McpError.ServersFailed({
+    server: first!.server,
+    operation: first!.operation,
+    executed: "no",
+    errors: errors as unknown as McpError.ServersFailed["errors"]
+  })
+}
+
+const released = (operation: string, server = Settings.owner): McpError.McpError =>
+  new McpError.ConnectionUnavailable({
+    server: McpError.displayText(String(server), 256),
+    operation,
+    executed: "no",
+    reason: "Released",
+    detail: "the scope of the manager has closed"
+  })
+
+const disabled = (server: string): McpError.McpError =>
+  new McpError.ConnectionUnavailable({
+    server,
+    operation: "connect",
+    executed: "no",
+    reason: "Disabled",
+    detail: "the server is disabled by its configuration"
+  })
+
+interface Change {
+  readonly next: ReadonlyArray<Entry>
+  /** Those that are not there any more. */
+  readonly old: ReadonlyArray<Entry>
+  readonly fresh: ReadonlyArray<Entry>
+  /** Those that are to be connected. */
+  readonly targets: ReadonlyArray<Entry>
+  readonly report: Reloaded
+}

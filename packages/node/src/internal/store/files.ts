@@ -1,0 +1,123 @@
+/**
+ * The files of a store.
+ *
+ * Owns: reading an entry as a whole, replacing it at once, and removing what was left behind.
+ * May not touch: files with other names, and anything that is not a file.
+ */
+import * as Option from "effect/Option"
+import { constants } from "node:fs"
+import { lstat, mkdir, open, readdir, rename, unlink } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { entryName, isEntryName, isTemporaryName, temporaryName } from "./fileName.js"
+
+/** The code of an error of ours: what is there is no file, or larger than any entry. */
+export const notAnEntry = "ENOTANENTRY"
+
+/** An entry is read at once. */
+const maxBytes = 256 * 1024 * 1024
+
+/** After this time nobody is writing a temporary file any more. */
+const abandonedAfter = 60 * 60 * 1000
+
+export const read = async (directory: string, key: string): Promise<Option.Option<Buffer>> => {
+  try {
+    // Opening a named pipe would wait for its writer.
+    const file = await open(join(directory, entryName(key)), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+    try {
+      const { size, isFile } = await file.stat().then((_) => ({ size: _.size, isFile: _.isFile() }))
+      if (!isFile || size > maxBytes) throw Object.assign(new Error("not an entry"), { code: notAnEntry })
+      return Option.some(await file.readFile())
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (isMissing(error)) return Option.none()
+    throw error
+  }
+}
+
+export const write = async (directory: string, key: string, value: string | Uint8Array): Promise<void> => {
+  const temporary = join(directory, temporaryName())
+  try {
+    await create(directory, temporary, value)
+    await rename(temporary, join(directory, entryName(key)))
+  } catch (error) {
+    await unlink(temporary).catch(() => {})
+    throw error
+  }
+}
+
+const create = async (directory: string, path: string, value: string | Uint8Array): Promise<void> => {
+  const openNew = () => open(path, "wx", 0o600)
+  const file = await openNew().catch(async (error: unknown) => {
+    if (!isMissing(error)) throw error
+    await makeDirectory(directory)
+    return openNew()
+  })
+  try {
+    await file.writeFile(value)
+  } finally {
+    await file.close()
+  }
+}
+
+/** Node's own `recursive` never ends, and spins, where a directory exists and says "not found" of all in it, as /proc does. */
+const makeDirectory = async (path: string): Promise<void> => {
+  try {
+    await makeOne(path)
+  } catch (error) {
+    if (!isMissing(error) || dirname(path) === path) throw error
+    await makeDirectory(dirname(path))
+    await makeOne(path)
+  }
+}
+
+const makeOne = async (path: string): Promise<void> => {
+  try {
+    await mkdir(path, 0o700)
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error
+  }
+}
+
+export const remove = async (directory: string, key: string): Promise<void> => {
+  await removeFile(join(directory, entryName(key)))
+}
+
+export const clear = async (directory: string): Promise<void> => {
+  for (const name of await names(directory)) if (isEntryName(name)) await removeFile(join(directory, name))
+}
+
+export const count = async (directory: string): Promise<number> => (await names(directory)).filter(isEntryName).length
+
+/** Removes temporary files of writers that have died, and entries that nobody has written for a long time. */
+export const sweep = async (directory: string, now: number, expireAfter: number): Promise<void> => {
+  for (const name of await names(directory)) {
+    const after = isTemporaryName(name) ? abandonedAfter : isEntryName(name) ? expireAfter : Infinity
+    if (after === Infinity) continue
+    const path = join(directory, name)
+    const status = await lstat(path).catch(() => undefined)
+    if (status?.isFile() === true && now - status.mtimeMs > after) await unlink(path).catch(() => {})
+  }
+}
+
+const names = async (directory: string): Promise<ReadonlyArray<string>> => {
+  try {
+    return await readdir(directory)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+const removeFile = async (path: string): Promise<void> => {
+  try {
+    await unlink(path)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+}
+
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code
+
+const isMissing = (error: unknown): boolean => codeOf(error) === "ENOENT"
