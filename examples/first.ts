@@ -1,20 +1,24 @@
 /**
- * The first example of the README: connects to a local server, lists its tools and calls one.
+ * The first example of the README: connects to a server, lists its tools and calls one.
  */
-import { McpConfig, McpConnection } from "@mcp-runtime/core"
+import { McpCatalog, McpManager, McpRuntime } from "@mcp-runtime/core"
 import { NodeMcp } from "@mcp-runtime/node"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { notesServer } from "./servers/start.js"
 
-export const program = Effect.gen(function*() {
-  const config = yield* McpConfig.decode({ name: "notes", transport: "stdio", ...notesServer })
-  const notes = yield* McpConnection.make(config)
+const live = McpRuntime.layer({
+  servers: [{ name: "notes", transport: "stdio", ...notesServer }]
+}).pipe(Layer.provide(NodeMcp.layer))
 
-  const tools = yield* McpConnection.listTools(notes)
-  const result = yield* McpConnection.callTool(
-    notes,
+export const program = Effect.gen(function*() {
+  const manager = yield* McpManager.McpManager
+  const catalog = yield* McpCatalog.McpCatalog
+
+  const lists = yield* catalog.tools
+  const result = yield* manager.callTool(
+    "notes",
     { name: "add_note", arguments: { text: "buy milk" } },
     { timeout: "5 seconds" }
   )
-  return { tools: tools.items.map((tool) => tool.name), result: result.content }
-}).pipe(Effect.scoped, Effect.provide(NodeMcp.layer))
+  return { tools: lists.flatMap(({ items }) => items.map((tool) => tool.name)), result: result.content }
+}).pipe(Effect.provide(live))

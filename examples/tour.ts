@@ -1,131 +1,163 @@
 /**
- * What `npm start` runs: sessions with two bundled servers, what they can do, what happens when something goes wrong, and
- * that nothing is left behind. Needs no network.
+ * What `npm start` runs: five servers under one manager, two of them broken; what agents get of them; a server that is killed
+ * while calls run; a second start, from what the first has stored; and that nothing is left behind. Needs no network.
  */
-import {
-  type McpConfig,
-  McpConfig as Config,
-  McpConnection,
-  type McpProtocol,
-  McpSession,
-  McpTransport
-} from "@mcp-runtime/core"
+import { McpCatalog, type McpConfig, McpManager, type McpProtocol, McpRuntime } from "@mcp-runtime/core"
 import { NodeMcp } from "@mcp-runtime/node"
 import { LeakCheck } from "@mcp-runtime/testing"
-import { Console, Effect, Exit, Fiber, Stream } from "effect"
+import { Console, Effect, Exit, Fiber, Layer, Logger, LogLevel, Stream } from "effect"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { clockServer } from "./servers/clock.js"
 import { notesServer, weatherServer } from "./servers/start.js"
 
-const openSession = (input: McpConfig.ServerConfigInput) =>
-  Effect.gen(function*() {
-    const transport = yield* McpTransport.McpTransport
-    return yield* McpSession.open(yield* transport.channel(yield* Config.decode(input)))
-  })
+type Servers = ReadonlyArray<McpConfig.ServerConfigInput>
 
 const say = (line: string) => Console.log(line)
-
-const introduce = (session: McpSession.McpSession) =>
-  Effect.gen(function*() {
-    const { implementation, protocolVersion, transport } = session.info
-    const { items } = yield* McpSession.listTools(session)
-    yield* say(`\n${session.server}: ${implementation.name} ${implementation.version}`)
-    yield* say(`  over ${transport}, protocol ${protocolVersion}`)
-    yield* Effect.forEach(items, (tool) => say(`  - ${tool.name}: ${tool.description ?? ""}`))
-  })
 
 const textOf = (result: McpProtocol.CallToolResult) =>
   result.content.map((block) => (block.type === "text" ? block.text : "")).join(" ")
 
-const useNotes = Effect.gen(function*() {
-  const session = yield* openSession({ name: "notes", transport: "stdio", ...notesServer })
-  yield* introduce(session)
+const oneLine = (text: string) => text.replaceAll("\n", " ")
 
-  const kept = yield* McpSession.callTool(session, { name: "add_note", arguments: { text: "buy milk" } })
-  yield* say(`  add_note says: ${textOf(kept)}`)
+/** Where lists outlive a run. An application leaves that to `NodeMcp.layer`, which takes the user's cache directory. */
+const directory = Effect.acquireRelease(
+  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "mcp-runtime-tour-"))),
+  (path) => Effect.sync(() => fs.rmSync(path, { recursive: true }))
+)
 
-  const seen: Array<number> = []
-  const counted = yield* McpSession.callTool(session, { name: "count", arguments: { to: 5 } }, {
-    onProgress: ({ progress }) => Effect.sync(() => seen.push(progress))
-  })
-  yield* say(`  count says: ${textOf(counted)}; progress seen on the way: ${seen.join(", ")}`)
+/** `startAfter`: how many milliseconds notes needs until it can be used. */
+const serversWith = (weatherUrl: string, startAfter: number): Servers => [
+  { name: "notes", transport: "stdio", ...notesServer, env: { START_AFTER: `${startAfter}` } },
+  {
+    name: "broken",
+    transport: "stdio",
+    command: process.execPath,
+    args: ["-e", "console.error('no token in the environment'); process.exit(3)"]
+  },
+  { name: "weather", transport: "http", url: weatherUrl },
+  { name: "unreachable", transport: "http", url: "http://user:secret@127.0.0.1:9/mcp" },
+  { name: "clock", transport: "inMemory", server: clockServer }
+]
 
-  const late = yield* Effect.flip(McpSession.callTool(session, { name: "wait_for_ever" }, { timeout: "200 millis" }))
-  yield* say(`  a call with a deadline ends with ${late._tag}; executed: ${late.executed}`)
+/** One run of an application. */
+const runtime = (servers: Servers, storedIn: string) =>
+  McpRuntime.layer({ servers }).pipe(Layer.provide([NodeMcp.layerTransport, NodeMcp.layerCatalog(storedIn)]))
 
-  const call = yield* Effect.fork(McpSession.callTool(session, { name: "wait_for_ever" }))
-  yield* Effect.yieldNow()
-  yield* say(`  a call that is interrupted stays interrupted: ${Exit.isInterrupted(yield* Fiber.interrupt(call))}`)
-
-  const several = yield* Effect.forEach(
-    Array.from({ length: 100 }, (_, i) => i),
-    (i) => McpSession.callTool(session, { name: "add_note", arguments: { text: `note ${i}` } }),
-    { concurrency: "unbounded" }
-  )
-  yield* say(`  and 100 calls at once: ${several.length} answers, the session is as good as new`)
-}).pipe(Effect.scoped)
-
-const useWeather = Effect.gen(function*() {
-  const server = yield* weatherServer
-  const config = { name: "weather", transport: "http", url: server.url } as const
-  yield* Effect.scoped(Effect.gen(function*() {
-    const session = yield* openSession(config)
-    yield* introduce(session)
-    const cities = ["Oslo", "Montevideo", "Ulaanbaatar"]
-    const forecasts = yield* Effect.forEach(
-      cities,
-      (city) => McpSession.callTool(session, { name: "forecast", arguments: { city } }),
-      { concurrency: "unbounded" }
+const showServers = Effect.gen(function*() {
+  const { servers } = yield* (yield* McpManager.McpManager).state
+  for (const { error, name, phase, tools } of servers) {
+    yield* say(
+      `  ${name.padEnd(12)} ${phase.padEnd(13)} ${
+        error === undefined ? `${tools?.items.length} tools` : oneLine(error.message)
+      }`
     )
-    yield* Effect.forEach(forecasts, (_) => say(`  forecast: ${JSON.stringify(_.structuredContent)}`))
-  }))
-  const farewell = yield* Stream.runHead(server.lines)
-  yield* say(`  the server says: ${farewell._tag === "Some" ? farewell.value : "nothing"}`)
-}).pipe(Effect.scoped)
-
-const heal = Effect.gen(function*() {
-  yield* say("\nhealing: a connection outlives its server")
-  const config = yield* Config.decode({ name: "notes", transport: "stdio", ...notesServer })
-  const notes = yield* McpConnection.make(config)
-
-  yield* McpConnection.callTool(notes, { name: "add_note", arguments: { text: "buy milk" } })
-  const lost = yield* Effect.flip(Effect.asVoid(McpConnection.callTool(notes, { name: "crash" })))
-  yield* say(`  the server has crashed under a call: ${lost._tag}; it may have run, so it is not sent again`)
-
-  const again = yield* McpConnection.callTool(notes, { name: "add_note", arguments: { text: "buy bread" } })
-  yield* say(`  the next call runs in a new process: ${textOf(again)}`)
-}).pipe(Effect.scoped)
-
-const meetTrouble = Effect.gen(function*() {
-  yield* say("\ntrouble: every failure is a typed error that says what to do")
-  const troubles: ReadonlyArray<McpConfig.ServerConfigInput> = [
-    { name: "missing", transport: "stdio", command: "no-such-command" },
-    {
-      name: "dying",
-      transport: "stdio",
-      command: process.execPath,
-      args: ["-e", "console.error('no token'); process.exit(3)"]
-    },
-    { name: "unreachable", transport: "http", url: "http://user:secret@127.0.0.1:9/mcp" },
-    {
-      name: "silent",
-      transport: "stdio",
-      command: process.execPath,
-      args: ["-e", "setInterval(() => {}, 1000)"],
-      timeouts: { handshake: "300 millis" },
-      shutdown: { afterEof: "100 millis" }
-    }
-  ]
-  for (const trouble of troubles) {
-    const error = yield* Effect.flip(Effect.scoped(openSession(trouble)))
-    yield* say(`  ${error._tag}: ${error.message.replaceAll("\n", " ")}`)
   }
 })
 
-const tour = Effect.all([useNotes, useWeather, heal, meetTrouble], { discard: true }).pipe(
-  Effect.provide(NodeMcp.layer)
-)
+const start = Effect.gen(function*() {
+  yield* say("Five servers are connected in parallel. Two of them are broken, which costs nobody else anything:")
+  yield* showServers
+  yield* say("\nWhat agents get:")
+  for (const { items, server } of yield* (yield* McpCatalog.McpCatalog).tools) {
+    yield* say(`  ${server.padEnd(12)} ${items.map((_) => _.name).join(", ")}`)
+  }
+})
+
+const call = Effect.gen(function*() {
+  const manager = yield* McpManager.McpManager
+  yield* say("\nCalls:")
+
+  const forecast = yield* manager.callTool("weather", { name: "forecast", arguments: { city: "Oslo" } })
+  yield* say(`  a structured result from weather: ${JSON.stringify(forecast.structuredContent)}`)
+
+  const seen: Array<number> = []
+  const counted = yield* manager.callTool("notes", { name: "count", arguments: { to: 5 } }, {
+    onProgress: ({ progress }) => Effect.sync(() => seen.push(progress))
+  })
+  yield* say(`  notes ${textOf(counted)}; progress seen on the way: ${seen.join(", ")}`)
+
+  const incomplete = yield* Effect.flip(Effect.asVoid(manager.callTool("notes", { name: "add_note" })))
+  yield* say(`  a call without its argument is not sent: ${incomplete.message}`)
+
+  const late = yield* Effect.flip(
+    Effect.asVoid(manager.callTool("notes", { name: "wait_for_ever" }, { timeout: "200 millis" }))
+  )
+  yield* say(`  a call with a deadline ends with ${late._tag}; executed: ${late.executed}`)
+
+  const nobody = yield* Effect.flip(Effect.asVoid(manager.callTool("note", { name: "add_note" })))
+  yield* say(`  a name that is not there: ${nobody.message}`)
+})
+
+const heal = Effect.gen(function*() {
+  const manager = yield* McpManager.McpManager
+  yield* say("\nA server is killed while calls run:")
+  const processId = Effect.map(manager.callTool("notes", { name: "process_id" }), (_) => Number(textOf(_)))
+  const phases: Array<string> = []
+  yield* Stream.runForEach(manager.changes, ({ servers }) =>
+    Effect.sync(() => {
+      const { phase } = servers[0]!
+      if (phases.at(-1) !== phase) phases.push(phase)
+    })).pipe(Effect.fork)
+
+  const before = yield* processId
+  const underWay = yield* Effect.fork(
+    Effect.forEach(
+      Array.from({ length: 5 }),
+      () => Effect.exit(manager.callTool("notes", { name: "wait_for_ever" })),
+      { concurrency: "unbounded" }
+    )
+  )
+  const elsewhere = yield* Effect.fork(
+    Effect.forEach(
+      Array.from({ length: 50 }),
+      () => manager.callTool("weather", { name: "forecast", arguments: { city: "Ulaanbaatar" } }),
+      { concurrency: 5 }
+    )
+  )
+  // They are sent when this is answered.
+  yield* processId
+  yield* Effect.sync(() => process.kill(before, "SIGKILL"))
+  const next = yield* Effect.forEach(
+    Array.from({ length: 20 }, (_, i) => i),
+    (i) => manager.callTool("notes", { name: "add_note", arguments: { text: `note ${i}` } }, { replay: "always" }),
+    { concurrency: "unbounded" }
+  )
+  const lost = yield* Fiber.join(underWay)
+  yield* say(
+    `  ${
+      lost.filter(Exit.isFailure).length
+    } calls were under way: they may have run, so they fail and are not sent again`
+  )
+  yield* say(`  ${next.length} calls right after it: all answered, by process ${yield* processId} instead of ${before}`)
+  yield* say(`  ${(yield* Fiber.join(elsewhere)).length} calls to another server meanwhile: all answered`)
+  yield* say(`  notes was ${phases.join(", then ")}`)
+}).pipe(Effect.scoped)
+
+const startAgain = Effect.gen(function*() {
+  const manager = yield* McpManager.McpManager
+  yield* say("\nA second start, while notes takes its time: its tools are there at once, from the first run:")
+  for (const { items, origin, server } of yield* (yield* McpCatalog.McpCatalog).current) {
+    yield* say(`  ${server.padEnd(12)} ${`${items.length}`.padStart(2)} tools, ${origin}`)
+  }
+  const kept = yield* manager.callTool("notes", { name: "add_note", arguments: { text: "buy milk" } })
+  yield* say(`  the first call waits for the server, looks the tool up in its live list, and runs: ${textOf(kept)}`)
+})
+
+const tour = Effect.gen(function*() {
+  const storedIn = yield* directory
+  const weather = yield* weatherServer
+  const first = runtime(serversWith(weather.url, 0), storedIn)
+  yield* Effect.provide(Effect.all([start, call, heal], { discard: true }), first)
+  const again = serversWith(weather.url, 1000).filter(({ name }) => name !== "broken" && name !== "unreachable")
+  yield* Effect.provide(startAgain, runtime(again, storedIn))
+}).pipe(Effect.scoped)
 
 const main = LeakCheck.noLeaks(tour).pipe(
-  Effect.zipRight(say("\nAll sessions are closed: no process, socket, timer or fiber is left.")),
+  // What an operator would read in the log is part of the summary.
+  Logger.withMinimumLogLevel(LogLevel.Error),
+  Effect.zipRight(say("\nEverything is closed: no process, socket, timer or fiber is left.")),
   Effect.tapErrorCause((cause) => Effect.logError(cause))
 )
 

@@ -1,6 +1,7 @@
 // A small MCP server over stdio, made with the official SDK: it keeps notes and counts slowly.
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
+import { setTimeout } from "node:timers/promises"
 import { z } from "zod"
 
 const notes = []
@@ -28,6 +29,11 @@ server.registerTool("count", {
 
 server.registerTool("wait_for_ever", { description: "Never answers", inputSchema: {} }, () => new Promise(() => {}))
 
+server.registerTool("process_id", { description: "Which process this is", inputSchema: {} }, () => text(`${process.pid}`))
+
 server.registerTool("crash", { description: "Ends the server", inputSchema: {} }, () => process.exit(1))
+
+// Some servers have much to do before they can be used.
+if (process.env.START_AFTER !== undefined) await setTimeout(Number(process.env.START_AFTER))
 
 await server.connect(new StdioServerTransport())
