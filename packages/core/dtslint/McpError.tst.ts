@@ -8,6 +8,7 @@ describe("McpError", () => {
     expect<McpError.McpError["_tag"]>().type.toBe<
       | "ArgumentsInvalid"
       | "CapabilityMissing"
+      | "CloseFailed"
       | "ConfigInvalid"
       | "ConnectFailed"
       | "ConnectionClosed"
@@ -23,10 +24,13 @@ describe("McpError", () => {
       | "RemoteError"
       | "RequestTimeout"
       | "ResponseLost"
+      | "ServersFailed"
       | "SessionExpired"
       | "SpawnFailed"
       | "TaskFailed"
+      | "ToolNotFound"
       | "Unauthorized"
+      | "UnknownServer"
       | "VersionMismatch"
     >()
     expect<typeof McpError.McpError.Type>().type.toBe<McpError.McpError>()

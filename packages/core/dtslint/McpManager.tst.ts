@@ -1,0 +1,142 @@
+import type { KeyValueStore } from "@effect/platform"
+import {
+  type Catalog,
+  CatalogStore,
+  McpCatalog,
+  type McpConfig,
+  type McpConnection,
+  McpError,
+  McpManager,
+  type McpProtocol,
+  McpRuntime,
+  McpTransport,
+  RequestLimit
+} from "@mcp-runtime/core"
+import { Config, type ConfigError, Effect, type Layer, type Scope, type Stream } from "effect"
+import { describe, expect, it } from "tstyche"
+
+declare const manager: McpManager.Manager
+declare const lists: McpCatalog.Lists
+declare const connection: McpConnection.McpConnection
+declare const platform: Layer.Layer<McpTransport.McpTransport | CatalogStore.CatalogStore>
+
+const servers = [{ name: "docs", transport: "http", url: "http://127.0.0.1:1/mcp" }] as const
+
+describe("McpManager", () => {
+  it("needs transports, a store and a scope, and fails only for a wrong configuration", () => {
+    expect(McpManager.make({ servers })).type.toBe<
+      Effect.Effect<
+        McpManager.Manager,
+        McpError.ConfigInvalid,
+        McpTransport.McpTransport | CatalogStore.CatalogStore | Scope.Scope
+      >
+    >()
+    expect(McpManager.layer({ servers })).type.toBe<
+      Layer.Layer<
+        McpManager.McpManager,
+        McpError.McpError,
+        McpTransport.McpTransport | CatalogStore.CatalogStore
+      >
+    >()
+  })
+
+  it("takes what a manager can do", () => {
+    expect(McpManager.make).type.toBeCallableWith({
+      servers,
+      mode: "sequential",
+      concurrency: 4,
+      strict: true,
+      dropFailed: false,
+      connectTimeout: null,
+      closeTimeout: "5 seconds",
+      startup: { gate: "1 second", deferred: true },
+      requests: 100,
+      enrich: false,
+      connection: (config: McpConfig.ServerConfig) => ({
+        logLevel: config.logLevel,
+        catalog: { cache: "off" as const }
+      })
+    })
+    expect(McpManager.make).type.not.toBeCallableWith({})
+    expect(McpManager.make).type.not.toBeCallableWith({ servers, mode: "both" })
+    expect(McpManager.make).type.not.toBeCallableWith({ servers, startup: { gate: true } })
+    expect(McpManager.make).type.not.toBeCallableWith({ servers: [{ name: "x", transport: "stdio" }] })
+    expect(McpManager.make).type.not.toBeCallableWith({ servers, timeout: "1 second" })
+  })
+
+  it("gives views that can't fail, and actions with one error type", () => {
+    expect(manager.state).type.toBe<Effect.Effect<McpManager.ManagerState>>()
+    expect(manager.changes).type.toBe<Stream.Stream<McpManager.ManagerState>>()
+    expect(manager.errors).type.toBe<Effect.Effect<ReadonlyMap<string, McpError.McpError>>>()
+    expect(manager.connectAll).type.toBe<Effect.Effect<ReadonlyArray<string>, McpError.McpError>>()
+    expect(manager.reconnect()).type.toBe<Effect.Effect<ReadonlyArray<string>, McpError.McpError>>()
+    expect(manager.reload(servers)).type.toBe<Effect.Effect<McpManager.Reloaded, McpError.McpError>>()
+    expect(manager.close).type.toBe<Effect.Effect<ReadonlyArray<McpError.CloseFailed>, McpError.McpError>>()
+    expect(manager.callTool("docs", { name: "x" }, { timeout: "1 second" })).type.toBe<
+      Effect.Effect<McpProtocol.CallToolResult, McpError.McpError>
+    >()
+    expect(manager.connection("docs")).type.toBe<Effect.Effect<McpConnection.McpConnection, McpError.McpError>>()
+  })
+})
+
+describe("Catalog", () => {
+  it("has typed lists", () => {
+    expect(connection.catalog.tools.get).type.toBe<
+      Effect.Effect<Catalog.Snapshot<McpProtocol.Tool>, McpError.McpError>
+    >()
+    expect(connection.catalog.prompts.current).type.toBe<
+      Effect.Effect<Catalog.Snapshot<McpProtocol.Prompt> | undefined>
+    >()
+    expect(connection.catalog.templates.changes).type.toBe<
+      Stream.Stream<Catalog.Snapshot<McpProtocol.ResourceTemplate>>
+    >()
+  })
+
+  it("of all servers never fails", () => {
+    expect(lists.tools).type.toBe<Effect.Effect<ReadonlyArray<McpCatalog.ServerList<McpProtocol.Tool>>>>()
+    expect(McpCatalog.make(manager)).type.toBe<McpCatalog.Lists>()
+    expect(McpCatalog.layer).type.toBe<Layer.Layer<McpCatalog.McpCatalog, never, McpManager.McpManager>>()
+  })
+
+  it("is stored where a KeyValueStore is", () => {
+    expect(CatalogStore.layer()).type.toBe<
+      Layer.Layer<CatalogStore.CatalogStore, never, KeyValueStore.KeyValueStore>
+    >()
+    expect(CatalogStore.layerMemory).type.toBe<Layer.Layer<CatalogStore.CatalogStore>>()
+    expect(CatalogStore.layerNone).type.toBe<Layer.Layer<CatalogStore.CatalogStore>>()
+  })
+})
+
+describe("McpRuntime", () => {
+  it("gives manager and catalogue", () => {
+    expect(McpRuntime.layer({ servers })).type.toBe<
+      Layer.Layer<
+        McpManager.McpManager | McpCatalog.McpCatalog,
+        McpError.McpError,
+        McpTransport.McpTransport | CatalogStore.CatalogStore
+      >
+    >()
+  })
+
+  it("takes any of its options from Config", () => {
+    expect(McpRuntime.layerConfig({ servers: Config.succeed(servers), strict: Config.boolean("STRICT") })).type.toBe<
+      Layer.Layer<
+        McpManager.McpManager | McpCatalog.McpCatalog,
+        McpError.McpError | ConfigError.ConfigError,
+        McpTransport.McpTransport | CatalogStore.CatalogStore
+      >
+    >()
+  })
+
+  it("as promises needs a platform that needs nothing", () => {
+    expect(McpRuntime.promise({ servers }, platform)).type.toBe<Promise<McpRuntime.PromiseRuntime>>()
+    expect(McpRuntime.promise).type.not.toBeCallableWith({ servers })
+    expect(McpRuntime.promise).type.not.toBeCallableWith({ servers }, CatalogStore.layerMemory)
+  })
+})
+
+describe("RequestLimit", () => {
+  it("is shared by connections", () => {
+    expect(RequestLimit.make(1)).type.toBe<Effect.Effect<RequestLimit.RequestLimit, McpError.ConfigInvalid>>()
+  })
+})
