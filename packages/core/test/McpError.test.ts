@@ -151,6 +151,38 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
     new McpError.ConnectionUnavailable({ ...about, reason: "Released", detail: "it was closed" }),
     ["there is no connection: it was closed"]
   ],
+  [
+    new McpError.ArgumentsInvalid({
+      ...about,
+      tool: "read",
+      problems: [{ field: "path", problem: "is missing" }],
+      detail: "the server has changed it"
+    }),
+    [`the arguments of "read" are invalid: path: is missing (the server has changed it)`]
+  ],
+  [new McpError.ToolNotFound({ ...about, tool: "read", detail: "it is gone" }), [
+    `there is no tool "read": it is gone`
+  ]],
+  [new McpError.CloseFailed({ ...about, detail: "it did not end in time" }), [": it did not end in time"]],
+  [
+    new McpError.UnknownServer({ ...about, configured: ["a", "b"] }),
+    [`no server of this name is configured; these are: "a", "b"`]
+  ],
+  [
+    new McpError.UnknownServer({ ...about, configured: [] }),
+    ["no server of this name is configured; none is"]
+  ],
+  [
+    new McpError.ServersFailed({
+      ...about,
+      errors: [
+        new McpError.Unauthorized({ ...about, server: "files" }),
+        new McpError.CloseFailed({ ...about, server: "docs", detail: "x" }),
+        new McpError.OutcomeUnknown({ ...about, server: "web", error: unknownOutcomes[0]! })
+      ]
+    }),
+    [`asks for credentials`, `(and 2 more: "docs" CloseFailed, "web" OutcomeUnknown)`]
+  ],
   ...unknownOutcomes.map((error) =>
     [
       new McpError.OutcomeUnknown({ ...about, error }),
