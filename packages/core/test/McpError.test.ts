@@ -379,7 +379,11 @@ const transience: ReadonlyArray<readonly [McpError.McpError["_tag"], string, boo
   ),
   ...unknownOutcomes.map((error) =>
     ["OutcomeUnknown", error._tag, false, new McpError.OutcomeUnknown({ ...about, error })] as const
-  )
+  ),
+  ["ToolNotFound", "", false, new McpError.ToolNotFound({ ...every, tool: "x" })],
+  ["CloseFailed", "", false, new McpError.CloseFailed(every)],
+  ["UnknownServer", "", false, new McpError.UnknownServer({ ...about, configured: [] })],
+  ["ServersFailed", "", false, new McpError.ServersFailed({ ...about, errors: [new McpError.Unauthorized(about)] })]
 ]
 
 describe("isTransient", () => {
