@@ -15,7 +15,8 @@
  * | stale     | the list, `stale: true`     | lists; the last good one if it fails | fresh                                             |
  *
  * Every invalidation begins a new generation. A listing that began before it is given to those who waited for it, is kept if
- * there is nothing better, and stays stale: an invalidation during a listing is never lost.
+ * there is nothing better, and stays stale: an invalidation during a listing is never lost. Where a later listing was
+ * quicker, those who waited for the earlier one get the later one, too.
  *
  * @since 0.1.0
  */
@@ -99,7 +100,10 @@ export interface List<A> {
    * read, the last good one is given, marked stale and with the `error`; it fails only where there is none.
    */
   readonly get: Effect.Effect<Snapshot<A>, McpError.McpError>
-  /** Reads it from the server, now. What is known stays known if that fails. */
+  /**
+   * Reads it from the server: never what began to be read before. What is known stays known if that fails. All who ask for
+   * it at the same moment share one listing.
+   */
   readonly refresh: Effect.Effect<Snapshot<A>, McpError.McpError>
   /** It is out of date, also if it is being read right now. */
   readonly invalidate: Effect.Effect<void>
@@ -139,7 +143,7 @@ export interface Catalog {
  */
 export interface Storage {
   readonly load: <K extends Kind>(kind: K) => Effect.Effect<Stored<Items[K]> | undefined>
-  /** An empty list takes away what was stored. */
+  /** An empty list takes away what was stored. Not interrupted, and not waited for. */
   readonly save: <K extends Kind>(kind: K, items: ReadonlyArray<Items[K]>) => Effect.Effect<void>
 }
 
@@ -164,7 +168,8 @@ export interface CatalogOptions {
   readonly cache?: CachePolicy | undefined
   /**
    * After a server said that a list has changed, how long it must be silent before the list is read again; at the latest
-   * after ten times as long. Default: 100 ms.
+   * after ten times as long. One that says so again at each listing is listened to ever more slowly, down to every 30 seconds.
+   * Default: 100 ms.
    */
   readonly debounce?: Duration.DurationInput | undefined
   readonly storage?: Storage | undefined
@@ -182,7 +187,7 @@ export interface Source {
   readonly list: <K extends Kind>(kind: K) => Effect.Effect<McpProtocol.Listing<Items[K]>, McpError.McpError>
   /**
    * The same because the server said that the list has changed, while nobody waits for it. Nothing where it can't be read
-   * just now: it stays stale.
+   * just now: it stays stale. Whoever has come to wait for it has it listed with `list` where this fails.
    */
   readonly relist?:
     | (<K extends Kind>(kind: K) => Effect.Effect<McpProtocol.Listing<Items[K]> | undefined, McpError.McpError>)

@@ -4,7 +4,7 @@
  * Owns: when a list is read: because somebody wants it, or because the server said that it has changed.
  * May not touch: how it is read, and what it says.
  */
-import * as Clock from "effect/Clock"
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
@@ -13,6 +13,7 @@ import type * as Catalog from "../../Catalog.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as Check from "../options.js"
+import { Debounce } from "./debounce.js"
 import { Flights, type Fork, forkIn } from "./flights.js"
 import type { Kind, Shelf } from "./shelf.js"
 import { Shelves } from "./shelves.js"
@@ -32,9 +33,6 @@ export interface Internal extends Catalog.Catalog {
 }
 
 const kinds: ReadonlyArray<Kind> = ["tools", "prompts", "resources", "templates"]
-
-/** How much longer than one silence a server that never stops talking can delay a listing. */
-const mostDebounces = 10
 
 /** What is stored is stored again after this time, so that it does not get too old while nothing changes. */
 const storedAgainAfter = 24 * 60 * 60 * 1000
@@ -101,7 +99,7 @@ type Unread = McpError.McpError | typeof notNow
 
 class Keeper {
   private readonly flights = new Map<Kind, Flights<Reading<never>, Unread>>()
-  private readonly debounced = new Map<Kind, { dueAt: number; readonly lastAt: number }>()
+  private readonly debounces: { readonly [K in Kind]: Debounce }
   /** When the server said that a list has changed which was not there yet: it may have been listed just then. */
   private readonly heardAt = new Map<Kind, number>()
   private readonly saved = new Map<Kind, { readonly items: ReadonlyArray<unknown>; readonly at: number }>()
@@ -114,11 +112,10 @@ class Keeper {
     private readonly fork: Fork,
     private readonly clock: Clock.Clock
   ) {
+    const debounce = () => new Debounce(settings.debounce, clock)
+    this.debounces = { tools: debounce(), prompts: debounce(), resources: debounce(), templates: debounce() }
     for (const kind of kinds) {
-      this.flights.set(
-        kind,
-        new Flights<Reading<never>, Unread>(fork, () => released(source.server))
-      )
+      this.flights.set(kind, new Flights<Reading<never>, Unread>(fork, () => released(source.server)))
     }
   }
 
@@ -239,7 +236,8 @@ class Keeper {
   })
 
   private take<K extends Kind>(kind: K, stored: Catalog.Stored<Catalog.Items[K]> | undefined): void {
-    if (stored === undefined || !this.shelf(kind).take(stored)) return
+    // An empty list is never stored: nobody is to take it for what there is.
+    if (stored === undefined || stored.items.length === 0 || !this.shelf(kind).take(stored)) return
     this.saved.set(kind, { items: stored.items, at: stored.listedAt })
   }
 
@@ -254,25 +252,8 @@ class Keeper {
   }
 
   private debounce(kind: Kind): void {
-    const now = this.now()
-    const waiting = this.debounced.get(kind)
-    const { debounce } = this.settings
-    if (waiting !== undefined) {
-      waiting.dueAt = Math.min(now + debounce, waiting.lastAt)
-      return
-    }
-    const due = { dueAt: now + debounce, lastAt: now + debounce * mostDebounces }
-    this.debounced.set(kind, due)
-    const silence: Effect.Effect<void> = Effect.suspend(() => {
-      const left = due.dueAt - this.now()
-      // A clock that was set back makes nobody wait for longer.
-      return left <= 0 || left > this.settings.debounce ? Effect.void : Effect.zipRight(Effect.sleep(left), silence)
-    })
-    const relisted = Effect.suspend(() => {
-      this.debounced.delete(kind)
-      return this.relist(kind)
-    })
-    this.fork(Effect.zipRight(silence, relisted))
+    const relisting = this.debounces[kind].heard(Effect.suspend(() => this.relist(kind)))
+    if (relisting !== undefined) this.fork(relisting)
   }
 
   private relist(kind: Kind): Effect.Effect<unknown, Unread> {
@@ -280,8 +261,11 @@ class Keeper {
     const flights = this.flightsOf(kind)
     if (shelf.fresh(this.now()) !== undefined || flights.isUnderWay(shelf.generation)) return Effect.void
     const { source } = this
-    const list = () => source.relist === undefined ? source.list(kind) : source.relist(kind)
-    return flights.join(shelf.generation, this.listing(kind, list))
+    const listing = source.relist === undefined
+      ? this.listing(kind, () => source.list(kind))
+      // Who has come meanwhile has it listed as for anybody.
+      : Effect.mapError(this.listing(kind, () => source.relist!(kind)), (): Unread => notNow)
+    return flights.join(shelf.generation, listing)
   }
 }
 

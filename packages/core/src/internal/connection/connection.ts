@@ -17,10 +17,10 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import * as RetryPolicy from "../../RetryPolicy.js"
 import * as Catalog from "../catalog/catalog.js"
-import type { Waited } from "../engine/calls.js"
 import { type Budget, Calls } from "./calls.js"
 import { Ladder, settings } from "./ladder.js"
 import type { Live } from "./live.js"
+import * as Opening from "./opening.js"
 import * as Operations from "./operations.js"
 import { Owner, type OwnerEvent } from "./owner.js"
 import { States } from "./states.js"
@@ -42,8 +42,6 @@ export interface Connection extends McpConnection {
 }
 
 const ignore = () => {}
-
-const unattended: CallOptions & Waited = { unattended: true }
 
 export const make = (
   channel: Effect.Effect<McpTransport.Channel, McpError.McpError, Scope.Scope>,
@@ -72,7 +70,7 @@ export const make = (
             Effect.suspend(() =>
               owner.live === undefined
                 ? Effect.succeed(undefined)
-                : Operations.listing(connection, kind, unattended)
+                : Opening.relist(owner.live, kind, (live, error) => owner.hear(live, error))
             )
         },
         options.catalog,

@@ -8,6 +8,7 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Items } from "../../Catalog.js"
 import * as McpConfig from "../../McpConfig.js"
 import type { ConnectionOptions } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
@@ -18,6 +19,7 @@ import type * as Catalog from "../catalog/catalog.js"
 import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
+import type { Live } from "./live.js"
 import type { LogLevelWish, Subscriptions } from "./wishes.js"
 
 /** What the application has asked of earlier sessions, and expects of the next one. */
@@ -91,7 +93,8 @@ const restore = (session: McpSession.McpSession, wishes: Wishes): Effect.Effect<
   Effect.zipRight(
     Effect.forEach(
       wishes.subscriptions.uris,
-      (uri) => tolerating(McpSession.subscribe(session, uri, unattended), `it could not be subscribed to a resource again`),
+      (uri) =>
+        tolerating(McpSession.subscribe(session, uri, unattended), `it could not be subscribed to a resource again`),
       { concurrency: 8, discard: true }
     ),
     refresh(session, wishes.catalog)
@@ -122,6 +125,20 @@ const list = (
     const began = catalog.shelves.of(kind).begin()
     return Effect.map(listings[kind](session), (listing) => catalog.remember(kind, began, listing as never))
   })
+
+/** A list in this session, and in no other one; nothing where the session ends before. */
+export const relist = <K extends Kind>(
+  live: Live,
+  kind: K,
+  hear: (live: Live, error: McpError.McpError) => void
+): Effect.Effect<McpProtocol.Listing<Items[K]> | undefined, McpError.McpError> =>
+  Effect.catchAll(
+    listings[kind](live.session) as Effect.Effect<McpProtocol.Listing<Items[K]>, McpError.McpError>,
+    (error) => {
+      hear(live, error)
+      return live.over || isGone(error) ? Effect.succeed(undefined) : Effect.fail(error)
+    }
+  )
 
 /** Nobody waits for it. */
 const unattended: McpSession.RequestOptions & Waited = { unattended: true }

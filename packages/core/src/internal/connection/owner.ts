@@ -152,6 +152,10 @@ export class Owner {
     return this.sessions.stderrTail
   }
 
+  get nonsense(): string | undefined {
+    return this.sessions.nonsense
+  }
+
   private get disabled(): McpError.McpError {
     return Reasons.disabled(this.server, this.disabledBecause)
   }

@@ -53,6 +53,8 @@ export class Sessions {
   closeFailures = 0
   /** The wire of the try that is under way, or of the last one. */
   private wire: McpTransport.MessageTransport | undefined = undefined
+  /** The first thing that it has said and that was no message. */
+  nonsense: string | undefined = undefined
   /** Opened and not closed. */
   private readonly open = new Set<Live>()
   /** Those of single calls. */
@@ -140,12 +142,20 @@ export class Sessions {
 
   private seen(channel: McpTransport.Channel): McpTransport.Channel {
     this.wire = undefined
+    this.nonsense = undefined
     const open: McpTransport.Channel["open"] = (events) =>
-      Effect.tap(channel.open(events), (wire) =>
+      Effect.tap(channel.open({ ...events, warning: this.overhearing(events.warning) }), (wire) =>
         Effect.sync(() => {
           this.wire = wire
         }))
     return { config: channel.config, open }
+  }
+
+  private overhearing(warning: McpTransport.TransportEvents["warning"]): McpTransport.TransportEvents["warning"] {
+    return (kind, detail) => {
+      if (kind === "NotJson") this.nonsense ??= detail
+      warning(kind, detail)
+    }
   }
 
   private readonly openChannel: Effect.Effect<McpTransport.Channel, McpError.McpError> = Effect.suspend(() => {
