@@ -38,6 +38,7 @@ import * as Inbox from "./internal/engine/inbox.js"
 import * as Progress from "./internal/engine/progress.js"
 import { Quiet } from "./internal/engine/quiet.js"
 import * as ServerRequests from "./internal/engine/serverRequests.js"
+import type { Supervised } from "./internal/engine/supervised.js"
 import type { Place, Turnstile } from "./internal/engine/turnstile.js"
 import { Warnings } from "./internal/engine/warnings.js"
 import { forkBounded, within } from "./internal/within.js"
@@ -261,7 +262,10 @@ const openIn = (
       answer: (message) => engine.postUnawaited(message),
       failed: (detail) => warnings.add("HandlerFailed", detail)
     })
+    const streamState: StreamState = { current: "none", listener: undefined }
     const showServerStream = (state: McpTransport.ServerStreamState) => {
+      streamState.current = state
+      streamState.listener?.(state)
       Runtime.runFork(runtime)(SubscriptionRef.set(serverStream, state))
     }
     const ended = (error: McpError.McpError) => {
@@ -316,7 +320,8 @@ const openIn = (
       warnings,
       inbox,
       closed,
-      serverStream
+      serverStream,
+      streamState
     })
     if (handlers.roots?.changes !== undefined) {
       yield* handlers.roots.changes.pipe(
@@ -401,10 +406,17 @@ interface Parts {
   readonly inbox: Inbox.Inbox
   readonly closed: Deferred.Deferred<McpError.McpError>
   readonly serverStream: SubscriptionRef.SubscriptionRef<McpTransport.ServerStreamState>
+  readonly streamState: StreamState
 }
 
-const make = (parts: Parts): McpSession => {
-  const { calls, engine, inbox, quiet, warnings } = parts
+/** The same as `serverStream`, for who follows it without a fiber. */
+interface StreamState {
+  current: McpTransport.ServerStreamState
+  listener: ((state: McpTransport.ServerStreamState) => void) | undefined
+}
+
+const make = (parts: Parts): Supervised => {
+  const { calls, engine, inbox, quiet, streamState, warnings } = parts
   const requestWith: McpSession["requestWith"] = (method, params, decode, options) => {
     const progress = method === "tools/call"
     if (options === undefined) return engine.request(method, params, decode, calls.default(progress))
@@ -441,7 +453,14 @@ const make = (parts: Parts): McpSession => {
     requestWith,
     notify: (method, params) =>
       engine.post({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) }, method),
-    incoming: inbox.stream,
+    get incoming() {
+      return inbox.stream
+    },
+    nextIncoming: inbox.next,
+    followServerStream: (listener) => {
+      streamState.listener = listener
+      listener(streamState.current)
+    },
     closed: parts.closed,
     serverStream: parts.serverStream,
     stats: Effect.sync(() => ({

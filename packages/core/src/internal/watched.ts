@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 export class Watched<A> {
   private version = 0
   private ended = false
-  private readonly waiting = new Set<() => void>()
+  private waiting: Set<() => void> | undefined = undefined
 
   constructor(private value: A) {}
 
@@ -38,30 +38,33 @@ export class Watched<A> {
   }
 
   private wake(): void {
-    const waiting = [...this.waiting]
-    this.waiting.clear()
-    for (const resume of waiting) resume()
+    const { waiting } = this
+    this.waiting = undefined
+    if (waiting !== undefined) { for (const resume of waiting) resume() }
   }
 
   private untilAfter(seen: number): Effect.Effect<void> {
     return Effect.async((resume) => {
       const wake = () => resume(Effect.void)
       if (this.version !== seen || this.ended) return wake()
-      this.waiting.add(wake)
-      return Effect.sync(() => this.waiting.delete(wake))
+      const waiting = this.waiting ??= new Set()
+      waiting.add(wake)
+      return Effect.sync(() => waiting.delete(wake))
     })
   }
 
   /** The current value, then the newest one each time that it was set. */
-  readonly changes: Stream.Stream<A> = Stream.suspend(() => {
-    let seen = -1
-    const next: Effect.Effect<A, Option.Option<never>> = Effect.suspend(() => {
-      if (this.version !== seen) {
-        seen = this.version
-        return Effect.succeed(this.value)
-      }
-      return this.ended ? Effect.fail(Option.none()) : Effect.zipRight(this.untilAfter(seen), next)
+  get changes(): Stream.Stream<A> {
+    return Stream.suspend(() => {
+      let seen = -1
+      const next: Effect.Effect<A, Option.Option<never>> = Effect.suspend(() => {
+        if (this.version !== seen) {
+          seen = this.version
+          return Effect.succeed(this.value)
+        }
+        return this.ended ? Effect.fail(Option.none()) : Effect.zipRight(this.untilAfter(seen), next)
+      })
+      return Stream.repeatEffectOption(next)
     })
-    return Stream.repeatEffectOption(next)
-  })
+  }
 }

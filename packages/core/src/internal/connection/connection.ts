@@ -5,7 +5,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
-import * as PubSub from "effect/PubSub"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -17,6 +16,9 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import * as RetryPolicy from "../../RetryPolicy.js"
 import * as Catalog from "../catalog/catalog.js"
+import type { Kind } from "../catalog/shelf.js"
+import type { Waited } from "../engine/calls.js"
+import { Hub } from "../hub.js"
 import { type Budget, Calls } from "./calls.js"
 import { Ladder, settings } from "./ladder.js"
 import type { Live } from "./live.js"
@@ -43,6 +45,8 @@ export interface Connection extends McpConnection {
 
 const ignore = () => {}
 
+const unattended: CallOptions & Waited = { unattended: true }
+
 export const make = (
   channel: Effect.Effect<McpTransport.Channel, McpError.McpError, Scope.Scope>,
   config: McpConfig.ServerConfig,
@@ -55,16 +59,12 @@ export const make = (
       const ladder = new Ladder(yield* settings(config, options.reconnect))
       const clock = yield* Effect.clock
       const enabled = config.enabled ?? true
-      const notifications = yield* PubSub.sliding<McpProtocol.Notification>(McpConfig.limitsOf(config).notifications)
+      const notifications = new Hub<McpProtocol.Notification>(McpConfig.limitsOf(config).notifications)
       const catalog: Catalog.Internal = yield* Catalog.make(
         {
           server: config.name,
-          // A new session may have brought it while it was waited for.
-          list: (kind) =>
-            Effect.suspend(() => {
-              const shelf = catalog.shelves.of(kind)
-              return Operations.listing(connection, kind, undefined, undefined, () => shelf.fresh(owner.now()))
-            }),
+          list: (kind) => listed(kind, undefined),
+          first: (kind) => listed(kind, unattended),
           // It is no reason to connect, nor a use of the connection.
           relist: (kind) =>
             Effect.suspend(() =>
@@ -76,6 +76,12 @@ export const make = (
         options.catalog,
         observer
       )
+      // A new session may have brought it while it was waited for.
+      const listed = <K extends Kind>(kind: K, options: (CallOptions & Waited) | undefined) =>
+        Effect.suspend(() => {
+          const shelf = catalog.shelves.of(kind)
+          return Operations.listing(connection, kind, options, undefined, () => shelf.fresh(owner.now()))
+        })
       const owner: Owner = new Owner({
         config,
         options,
@@ -83,7 +89,7 @@ export const make = (
         channel,
         scope: yield* Effect.scope,
         clock,
-        states: yield* States.make(
+        states: new States(
           { _tag: enabled ? "Idle" : "Disabled", since: clock.unsafeCurrentTimeMillis() },
           observer
         ),
@@ -110,7 +116,7 @@ const withoutParent = <R>(context: Context.Context<R>): Context.Context<R> =>
 const visible = (
   owner: Owner,
   calls: Calls,
-  notifications: PubSub.PubSub<McpProtocol.Notification>
+  notifications: Hub<McpProtocol.Notification>
 ): Connection => {
   const { config, server, states } = owner
   const live: Effect.Effect<Live, McpError.McpError> = Effect.suspend(() =>
@@ -126,11 +132,15 @@ const visible = (
     server,
     config,
     state: Effect.sync(() => owner.state),
-    changes: states.changes,
+    get changes() {
+      return states.changes
+    },
     awaitReady,
     session: Effect.map(live, (_) => _.session),
     hold: holding(owner, awaitReady),
-    notifications: Stream.fromPubSub(notifications),
+    get notifications() {
+      return Stream.unwrapScoped(Effect.map(notifications.subscribe, (queue) => Stream.fromQueue(queue)))
+    },
     perform: performWith,
     request: (method, params, options) =>
       performWith({

@@ -4,7 +4,7 @@
 import type * as Deferred from "effect/Deferred"
 import type * as Scope from "effect/Scope"
 import type * as McpError from "../../McpError.js"
-import type * as McpSession from "../../McpSession.js"
+import type { Supervised } from "../engine/supervised.js"
 
 export class Live {
   /** Nothing is sent over it any more. */
@@ -25,7 +25,7 @@ export class Live {
 
   constructor(
     readonly generation: number,
-    readonly session: McpSession.McpSession,
+    readonly session: Supervised,
     readonly scope: Scope.CloseableScope
   ) {}
 

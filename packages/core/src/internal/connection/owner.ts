@@ -23,7 +23,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
-import * as PubSub from "effect/PubSub"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import type * as McpConfig from "../../McpConfig.js"
@@ -32,6 +31,7 @@ import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as Catalog from "../catalog/catalog.js"
 import * as Errors from "../engine/errors.js"
+import type { Hub } from "../hub.js"
 import { retryAfter } from "../retry/budget.js"
 import { Alarm } from "./alarm.js"
 import { type Command, Commands, type Done } from "./commands.js"
@@ -63,7 +63,7 @@ export interface Parts {
   readonly clock: Clock.Clock
   readonly states: States
   readonly events: Queue.Queue<OwnerEvent>
-  readonly notifications: PubSub.PubSub<McpProtocol.Notification>
+  readonly notifications: Hub<McpProtocol.Notification>
   readonly catalog: Catalog.Internal
 }
 
@@ -236,7 +236,7 @@ export class Owner {
     idle: (live) => this.post({ _tag: "Idle", live }),
     notification: (notification) => {
       this.catalog.hear(notification)
-      return PubSub.publish(this.parts.notifications, notification)
+      return Effect.asVoid(this.parts.notifications.publish(notification))
     },
     unusedSince: (live) => this.usage.endedAt(live)
   }
@@ -315,7 +315,7 @@ export class Owner {
       // Not those in the queue: the owner may have been interrupted with one in its hand.
       this.commands.completeAll(this.era)
       yield* this.parts.states.set({ _tag: "Closed", since: this.now() }, true)
-      yield* PubSub.shutdown(this.parts.notifications)
+      yield* this.parts.notifications.shutdown
     })
   })
 

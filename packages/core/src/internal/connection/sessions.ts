@@ -17,6 +17,7 @@ import type { ConnectionOptions } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpTransport from "../../McpTransport.js"
 import * as Errors from "../engine/errors.js"
+import type { Supervised } from "../engine/supervised.js"
 import { within } from "../within.js"
 import { Live } from "./live.js"
 import * as Opening from "./opening.js"
@@ -136,7 +137,7 @@ export class Sessions {
       (channel) => Opening.open(this.seen(channel), this.parts.options, wishes, generation)
     ).pipe(
       Scope.extend(scope),
-      Effect.map((session) => new Live(generation, session, scope))
+      Effect.map((session) => new Live(generation, session as Supervised, scope))
     )
   }
 
@@ -202,7 +203,7 @@ export class Sessions {
       this.aside.add(scope)
       return Opening.openAside(channel.channel, options, generation).pipe(
         Scope.extend(scope),
-        Effect.map((session) => new Live(generation, session, scope))
+        Effect.map((session) => new Live(generation, session as Supervised, scope))
       )
     })
   }

@@ -2,9 +2,9 @@
  * The state of a connection for everybody to see: written by the owner alone.
  */
 import * as Effect from "effect/Effect"
-import * as PubSub from "effect/PubSub"
 import * as Stream from "effect/Stream"
 import type { ConnectionState } from "../../McpConnection.js"
+import { Hub } from "../hub.js"
 
 interface Numbered {
   readonly number: number
@@ -16,18 +16,12 @@ interface Numbered {
 const buffered = 64
 
 export class States {
-  private constructor(
-    private current: Numbered,
-    private readonly hub: PubSub.PubSub<Numbered>,
-    private readonly observer: () => void
-  ) {}
+  private current: Numbered
+  private readonly hub = new Hub<Numbered>(buffered)
 
   /** The observer is called at each change, before anybody else can see it. Total. */
-  static make(state: ConnectionState, observer: () => void): Effect.Effect<States> {
-    return Effect.map(
-      PubSub.sliding<Numbered>(buffered),
-      (hub) => new States({ number: 0, state, last: false }, hub, observer)
-    )
+  constructor(state: ConnectionState, private readonly observer: () => void) {
+    this.current = { number: 0, state, last: false }
   }
 
   get state(): ConnectionState {
@@ -39,23 +33,25 @@ export class States {
     return Effect.suspend(() => {
       this.current = { number: this.current.number + 1, state, last }
       this.observer()
-      return PubSub.publish(this.hub, this.current)
+      return Effect.asVoid(this.hub.publish(this.current))
     })
   }
 
-  readonly changes: Stream.Stream<ConnectionState> = Stream.unwrapScoped(
-    Effect.map(Effect.suspend(() => PubSub.subscribe(this.hub)), (queue) => {
-      let seen = -1
-      return Stream.concat(Stream.sync(() => this.current), Stream.fromQueue(queue)).pipe(
-        // What was published between the subscription and the first look is older than that look.
-        Stream.filter(({ number }) => {
-          if (number <= seen) return false
-          seen = number
-          return true
-        }),
-        Stream.takeUntil((_) => _.last),
-        Stream.map((_) => _.state)
-      )
-    })
-  )
+  get changes(): Stream.Stream<ConnectionState> {
+    return Stream.unwrapScoped(
+      Effect.map(this.hub.subscribe, (queue) => {
+        let seen = -1
+        return Stream.concat(Stream.sync(() => this.current), Stream.fromQueue(queue)).pipe(
+          // What was published between the subscription and the first look is older than that look.
+          Stream.filter(({ number }) => {
+            if (number <= seen) return false
+            seen = number
+            return true
+          }),
+          Stream.takeUntil((_) => _.last),
+          Stream.map((_) => _.state)
+        )
+      })
+    )
+  }
 }

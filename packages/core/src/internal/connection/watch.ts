@@ -8,7 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
+import * as Queue from "effect/Queue"
 import * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -37,10 +37,7 @@ export const watch = (config: McpConfig.ServerConfig, live: Live, ears: Ears): E
   const { keepAlive, lifetime } = config
   const fibers = [
     Effect.map(Deferred.await(live.session.closed), (error) => ears.ended(live, error)),
-    Stream.runForEach(
-      live.session.incoming,
-      (notification) => live.over ? Effect.void : ears.notification(notification)
-    )
+    hear(live, ears)
   ]
   if (live.session.info.transport === "http") fibers.push(watchStream(live, ears))
   if (keepAlive !== undefined) fibers.push(watchSilence(config, keepAlive, live, ears))
@@ -48,16 +45,29 @@ export const watch = (config: McpConfig.ServerConfig, live: Live, ears: Ears): E
   return Effect.forEach(fibers, (fiber) => Effect.forkIn(Effect.interruptible(fiber), live.scope), { discard: true })
 }
 
-/** A stream that was open and is offered no more may mean that the server has forgotten the session. */
-const watchStream = (live: Live, ears: Ears): Effect.Effect<void> => {
-  let wasOpen = false
-  return Stream.runForEach(live.session.serverStream.changes, (state) => {
-    const lost = state === "none" && wasOpen
-    wasOpen = state === "open" || (wasOpen && !lost)
-    ears.streamDown(live, state === "down")
-    return lost ? ping(live, defaultPingTimeout, ears) : Effect.void
-  })
+const hear = (live: Live, ears: Ears): Effect.Effect<void> => {
+  const heard = (notification: McpProtocol.Notification) => live.over ? Effect.void : ears.notification(notification)
+  const next: Effect.Effect<void> = Effect.flatMap(
+    live.session.nextIncoming,
+    (notifications) =>
+      notifications === undefined
+        ? Effect.void
+        : Effect.zipRight(Effect.forEach(notifications, heard, { discard: true }), next)
+  )
+  return next
 }
+
+/** A stream that was open and is offered no more may mean that the server has forgotten the session. */
+const watchStream = (live: Live, ears: Ears): Effect.Effect<void> =>
+  Effect.flatMap(Queue.sliding<void>(1), (lost) => {
+    let wasOpen = false
+    live.session.followServerStream((state) => {
+      if (state === "none" && wasOpen) lost.unsafeOffer(undefined)
+      wasOpen = state === "open" || (wasOpen && state !== "none")
+      ears.streamDown(live, state === "down")
+    })
+    return Effect.forever(Effect.zipRight(Queue.take(lost), ping(live, defaultPingTimeout, ears)))
+  })
 
 const watchSilence = (
   config: McpConfig.ServerConfig,
@@ -97,13 +107,13 @@ export const ping = (
   const options: McpSession.RequestOptions & Waited = { timeout, maxTotal: timeout, ungated: true }
   return Effect.match(live.session.requestWith("ping", undefined, nothing, options), {
     onSuccess: () => ears.reached(live),
-    onFailure: (error) => hear(live, error, ears)
+    onFailure: (error) => judge(live, error, ears)
   })
 }
 
 const nothing = () => ({ value: undefined })
 
-const hear = (live: Live, error: McpError.McpError, ears: Ears): void => {
+const judge = (live: Live, error: McpError.McpError, ears: Ears): void => {
   if (error._tag === "SessionExpired") return ears.expired(live, error)
   if (error._tag === "RequestTimeout") return ears.silent(live, error)
   if (error._tag === "Unauthorized") return ears.unauthorized(live, error)

@@ -1,0 +1,29 @@
+/**
+ * A `PubSub` that takes no memory before somebody listens. A slow listener loses the oldest.
+ */
+import * as Effect from "effect/Effect"
+import * as PubSub from "effect/PubSub"
+import type * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+
+export class Hub<A> {
+  private pubSub: PubSub.PubSub<A> | undefined = undefined
+  private over = false
+
+  constructor(private readonly capacity: number) {}
+
+  publish(value: A): Effect.Effect<unknown> {
+    return this.pubSub === undefined ? Effect.void : PubSub.publish(this.pubSub, value)
+  }
+
+  readonly subscribe: Effect.Effect<Queue.Dequeue<A>, never, Scope.Scope> = Effect.suspend(() => {
+    this.pubSub ??= Effect.runSync(PubSub.sliding<A>(this.capacity))
+    const subscribed = PubSub.subscribe(this.pubSub)
+    return this.over ? Effect.zipRight(PubSub.shutdown(this.pubSub), subscribed) : subscribed
+  })
+
+  readonly shutdown: Effect.Effect<void> = Effect.suspend(() => {
+    this.over = true
+    return this.pubSub === undefined ? Effect.void : PubSub.shutdown(this.pubSub)
+  })
+}
