@@ -5,27 +5,12 @@
 import { setTimeout } from "node:timers/promises"
 import { load } from "./clients/all.js"
 import type { Contender, Session } from "./clients/client.js"
-import { collectGarbage } from "./measure.js"
-
-/** Bytes. */
-export interface Memory {
-  readonly heap: number
-  readonly rss: number
-}
+import { type Memory, memory } from "./memory.js"
 
 export type Report = { readonly opened: number } | {
   readonly before: Memory
   readonly fresh: Memory
   readonly idle: Memory
-}
-
-const memory = async (): Promise<Memory> => {
-  for (let i = 0; i < 3; i++) {
-    collectGarbage()
-    await setTimeout(20)
-  }
-  const { heapUsed, rss } = process.memoryUsage()
-  return { heap: heapUsed, rss }
 }
 
 const send = (report: Report): void => {

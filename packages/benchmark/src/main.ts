@@ -5,15 +5,28 @@ import "./builtinFetch.js"
 import { cpus, loadavg } from "node:os"
 import { type Options, parse, usage } from "./options.js"
 import type { Line, Row } from "./row.js"
+import { cachedRow } from "./rows/cached.js"
 import { callRows } from "./rows/calls.js"
 import { idleRow } from "./rows/idle.js"
+import { idleManagerRow } from "./rows/idleManager.js"
+import { manyRow } from "./rows/many.js"
 import { recoveryRow } from "./rows/recovery.js"
 import { startRows } from "./rows/start.js"
+import { warmRows } from "./rows/warm.js"
 import { allMet, render } from "./table.js"
 
 const rowDeadlineMillis = 90_000
 
-const rows: ReadonlyArray<Row> = [...callRows, ...startRows, recoveryRow, idleRow]
+const rows: ReadonlyArray<Row> = [
+  ...callRows,
+  ...startRows,
+  cachedRow,
+  manyRow,
+  ...warmRows,
+  recoveryRow,
+  idleRow,
+  idleManagerRow
+]
 
 const withDeadline = async <A>(name: string, work: Promise<A>): Promise<A> => {
   let timer: NodeJS.Timeout | undefined
@@ -41,8 +54,8 @@ const doubts = (options: Options, loadBefore: number): string =>
 const explanation = `
 Medians of interleaved rounds, in brackets the quartiles. [rate]: how many times as fast, more is better. [cost]: how much
 of the time or memory, less is better. SDK: Client and its transports with their defaults. limit: written by hand for
-these servers, without checks or bounds. Absolute values are per call, listing, connect or connection; CPU is that of
-this process, its garbage collector included.`
+these servers, without checks or bounds. cold: ours with nothing stored of an earlier run. Absolute values are per call,
+listing, connect or connection; CPU is that of this process, its garbage collector included.`
 
 const main = async (): Promise<number> => {
   const options = parse(process.argv.slice(2))

@@ -6,7 +6,6 @@
 import type { Contender } from "./clients/client.js"
 import type { Options } from "./options.js"
 import { takeProfile } from "./profile.js"
-import type { Line, Values } from "./row.js"
 
 export const contenders: ReadonlyArray<Contender> = ["sdk", "ours", "limit"]
 
@@ -43,26 +42,46 @@ export const calibrate = async (run: (count: number) => Promise<unknown>, turnMi
   }
 }
 
-const column = (samples: { readonly [C in Contender]: ReadonlyArray<Sample> }, of: keyof Sample): Values => ({
-  sdk: samples.sdk.map((_) => _[of]),
-  ours: samples.ours.map((_) => _[of]),
-  limit: samples.limit.map((_) => _[of])
-})
+/** What each of those who take turns gave, by round. */
+export type Taken<C extends string, A> = { readonly [K in C]: ReadonlyArray<A> }
+
+export interface Measured<C extends string> {
+  readonly values: Taken<C, number>
+  readonly cpu: Taken<C, number>
+}
 
 /** Lets the clients take turns, each round in another order. */
-export const interleave = async (
+export const takeTurns = async <C extends string, A>(
   name: string,
-  turns: { readonly [C in Contender]: Turn },
+  turns: { readonly [K in C]: () => Promise<A> },
   options: Options
-): Promise<Required<Pick<Line, "values" | "cpu">>> => {
-  const samples: { [C in Contender]: Array<Sample> } = { sdk: [], ours: [], limit: [] }
+): Promise<Taken<C, A>> => {
+  const names = Object.keys(turns) as Array<C>
+  const taken = Object.fromEntries(names.map((_): [C, Array<A>] => [_, []])) as { [K in C]: Array<A> }
   for (let round = 0; round < options.rounds; round++) {
-    for (let i = 0; i < contenders.length; i++) {
-      const contender = contenders[(round + i) % contenders.length]!
+    for (let i = 0; i < names.length; i++) {
+      const next = names[(round + i) % names.length]!
       collectGarbage()
-      samples[contender].push(await turns[contender]())
+      taken[next].push(await turns[next]())
     }
   }
-  if (options.profile !== undefined) await takeProfile(name, options.profile, turns[options.profile])
-  return { values: column(samples, "wall"), cpu: column(samples, "cpu") }
+  const profiled = names.find((_) => _ === options.profile)
+  if (profiled !== undefined) await takeProfile(name, profiled, turns[profiled])
+  return taken
 }
+
+const column = <C extends string, A>(taken: Taken<C, A>, of: (given: A) => number): Taken<C, number> =>
+  Object.fromEntries(Object.entries<ReadonlyArray<A>>(taken).map(([name, given]) => [name, given.map(of)])) as never
+
+/** One of the samples that each turn gave. */
+export const measuredOf = <C extends string, A>(taken: Taken<C, A>, of: (given: A) => Sample): Measured<C> => ({
+  values: column(taken, (_) => of(_).wall),
+  cpu: column(taken, (_) => of(_).cpu)
+})
+
+/** The same where each turn gives one sample. */
+export const interleave = async <C extends string>(
+  name: string,
+  turns: { readonly [K in C]: Turn },
+  options: Options
+): Promise<Measured<C>> => measuredOf(await takeTurns(name, turns, options), (_: Sample) => _)

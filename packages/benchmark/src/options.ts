@@ -9,6 +9,8 @@ export interface Options {
   readonly conclusive: boolean
   /** How often each client takes its turn in a row. */
   readonly rounds: number
+  /** The same where one turn takes seconds. */
+  readonly slowRounds: number
   /** How long one turn takes, roughly. */
   readonly turnMillis: number
   /** How many fresh processes per client hold idle connections, one after the other. */
@@ -34,7 +36,7 @@ export const parse = (args: ReadonlyArray<string>): Options => {
     options: { quick: { type: "boolean" }, only: { type: "string" }, profile: { type: "string" } }
   })
   const scale = values.quick === true
-    ? { conclusive: false, rounds: 3, turnMillis: 60, idleRounds: 1, idleMillis: 0 }
-    : { conclusive: true, rounds: 9, turnMillis: 350, idleRounds: 3, idleMillis: 5500 }
+    ? { conclusive: false, rounds: 3, slowRounds: 1, turnMillis: 60, idleRounds: 1, idleMillis: 0 }
+    : { conclusive: true, rounds: 9, slowRounds: 5, turnMillis: 350, idleRounds: 3, idleMillis: 5500 }
   return { ...scale, only: values.only, profile: contenderOf(values.profile) }
 }

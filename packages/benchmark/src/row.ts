@@ -6,14 +6,28 @@
 import type { Contender } from "./clients/client.js"
 import type { Options } from "./options.js"
 
+/** What stands side by side: the contenders, and ourselves where nothing is stored of an earlier run. */
+export type Compared = Contender | "cold"
+
 /** What is wanted of the ratio of ours to another: `atLeast` for rates, `atMost` for what should be small. */
 export interface Target {
-  readonly against: "sdk" | "limit"
+  readonly against: Exclude<Compared, "ours">
   readonly bound: number
 }
 
-/** Each contender's values, by round; smaller is better. The first value of one belongs to the first of the others. */
-export type Values = { readonly [C in Contender]: ReadonlyArray<number> }
+/** What is wanted of ours alone, in the unit of the line. */
+export interface Ceiling {
+  readonly most: number
+}
+
+/**
+ * The values of those who took part, by round; smaller is better. The first value of one belongs to the first of the others.
+ */
+export type Values =
+  & { readonly ours: ReadonlyArray<number> }
+  & {
+    readonly [C in Exclude<Compared, "ours">]?: ReadonlyArray<number>
+  }
 
 export interface Line {
   readonly title: string
@@ -21,7 +35,7 @@ export interface Line {
   readonly unit: "us" | "ms" | "KB" | "MB"
   /** Ratios are shown as `rate` (how many times as fast, more is better) or as `cost` (how much of it, less is better). */
   readonly shows: "rate" | "cost"
-  readonly targets: ReadonlyArray<Target>
+  readonly targets: ReadonlyArray<Target | Ceiling>
   readonly values: Values
   /** CPU time of the process that measures, where that means something. */
   readonly cpu?: Values

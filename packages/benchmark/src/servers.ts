@@ -9,6 +9,19 @@ const script = (name: string): string => fileURLToPath(new URL(`../servers/${nam
 
 export const stdioServer = script("stdio.mjs")
 
+/** The same after a while, with a line in a journal for each of its starts. */
+export const startingServer = script("starting.mjs")
+
+interface Answers {
+  readonly toolsResult: (count: number, every: number) => string
+  readonly resultFor: (message: object, tools: string) => string | undefined
+  readonly response: (id: unknown, result: string) => string
+}
+
+/** What they answer, for servers in this process. */
+export const loadAnswers = async (): Promise<Answers> =>
+  await import(new URL("../servers/answers.mjs", import.meta.url).href) as Answers
+
 /** Runs with an HTTP server in a process of its own, and gives `use` its origin. */
 export const withHttpServer = async <A>(use: (origin: string) => Promise<A>): Promise<A> => {
   const child = spawn(process.execPath, [script("http.mjs")], { stdio: ["pipe", "pipe", "inherit"] })

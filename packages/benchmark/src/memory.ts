@@ -1,0 +1,20 @@
+/**
+ * What this process holds once nothing is left to collect.
+ */
+import { setTimeout } from "node:timers/promises"
+import { collectGarbage } from "./measure.js"
+
+/** Bytes. */
+export interface Memory {
+  readonly heap: number
+  readonly rss: number
+}
+
+export const memory = async (): Promise<Memory> => {
+  for (let i = 0; i < 3; i++) {
+    collectGarbage()
+    await setTimeout(20)
+  }
+  const { heapUsed, rss } = process.memoryUsage()
+  return { heap: heapUsed, rss }
+}
