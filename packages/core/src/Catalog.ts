@@ -95,6 +95,8 @@ export interface Snapshot<A> extends McpProtocol.Listing<A> {
 export interface List<A> {
   /** What is known, at once. */
   readonly current: Effect.Effect<Snapshot<A> | undefined>
+  /** What is known, at once, if `get` would give it as it is. */
+  readonly fresh: Effect.Effect<Snapshot<A> | undefined>
   /**
    * What is known if it is fresh, else it is read from the server; all who wait at once share one listing. Where it can't be
    * read, the last good one is given, marked stale and with the `error`; it fails only where there is none.

@@ -5,12 +5,12 @@
  * nobody more than a short wait: it is as if nothing were stored.
  * May not touch: connections, and the values of secrets.
  *
- * There is one entry for each list of each server: JSON with the version of its format, its own key, the kind of list, when
- * it was listed, and the items. Whatever is not exactly that is ignored, and replaced by the next save. An item that can't be
- * understood is dropped alone. An empty list is never stored: saving one removes the entry.
+ * There is one entry for each list of each server: JSON with the version of its format, its own key, the kind of list,
+ * when it was listed, and the items. Whatever is not exactly that is ignored, and replaced by the next save. An item
+ * that can't be understood is dropped alone. An empty list is never stored: saving one removes the entry.
  *
- * An entry holds what the server said about itself, and nothing of the configuration: neither its key nor its text has a
- * secret of ours. Whoever can write to the store can make up lists: it must belong to the user.
+ * An entry holds what the server said about itself, and nothing of the configuration: neither its key nor its text has
+ * a secret of ours. Whoever can write to the store can make up lists: it must belong to the user.
  *
  * @since 0.1.0
  */
@@ -44,8 +44,8 @@ import type * as McpError from "./McpError.js"
  */
 export class CatalogStore extends Context.Tag("@mcp-runtime/core/CatalogStore")<CatalogStore, {
   /**
-   * What is stored for this server. Neither `load` nor `save` fails, dies, or waits for long: 1 second to load, 5 to save.
-   * An interruption is obeyed at once; a save that was begun is still completed.
+   * What is stored for this server. Neither `load` nor `save` fails, dies, or waits for long: 1 second to load, 5 to
+   * save. An interruption is obeyed at once; a save that was begun is still completed.
    */
   readonly of: (config: McpConfig.ServerConfig) => Catalog.Storage
 }>() {}
@@ -63,19 +63,19 @@ export interface Options {
  * What tells this server from others in the store: a SHA-256, in hexadecimal. Nothing where it can't be told, and then
  * nothing is stored: a server in this process is a function; and a platform may have no Web Crypto.
  *
- * Part of it, for each server: `name` and `transport`. For a process: `command`, `args`, `cwd`, the names in `inheritEnv`
- * and the names of the variables in `env`. For the others: scheme, host, port and path of the URL, the names of its query
- * parameters, and the names of `headers`, in any spelling. The order of names does not matter.
+ * Part of it, for each server: `name` and `transport`. For a process: `command`, `args`, `cwd`, the names in
+ * `inheritEnv` and the names of the variables in `env`. For the others: scheme, host, port and path of the URL, the
+ * names of its query parameters, and the names of `headers`, in any spelling. The order of names does not matter.
  *
  * No part of it: values of variables, headers and query parameters, user and password of the URL, its fragment,
- * `requestHeaders`, `tls`, `proxy`. So a token that is rotated keeps the lists, and users with different tokens for the same
- * server share them until they are read again. Nor is anything that does not change what a server offers: `timeouts`,
- * `limits`, `logLevel`, `enabled`, `concurrency`, `lifetime`, `keepAlive`, `trusted`, `recovery`, `shutdown`,
- * `maxConnections`.
+ * `requestHeaders`, `tls`, `proxy`. So a token that is rotated keeps the lists, and users with different tokens for the
+ * same server share them until they are read again. Nor is anything that does not change what a server offers:
+ * `timeouts`, `limits`, `logLevel`, `enabled`, `concurrency`, `lifetime`, `keepAlive`, `trusted`, `recovery`,
+ * `shutdown`, `maxConnections`.
  *
- * A secret in `args`, or in the path of a URL, is part of the hash, from which it can't be read.
- * Paths count as they are written: a relative `cwd` or argument is the same in every directory. Once configurations are read
- * from files, this is to be given what was written there, before `${VAR}` is replaced.
+ * A secret in `args`, or in the path of a URL, is part of the hash, from which it can't be read. Paths count as they
+ * are written: a relative `cwd` or argument is the same in every directory. Once configurations are read from files,
+ * this is to be given what was written there, before `${VAR}` is replaced.
  *
  * @since 0.1.0
  * @category accessors
@@ -213,8 +213,8 @@ const once = <A>(effect: Effect.Effect<A>): Effect.Effect<A> => {
 }
 
 /**
- * Stores in the `KeyValueStore` that is provided. One that writes an entry as a whole or not at all serves best; half an
- * entry is ignored. When the scope of the layer closes, what is being written is waited for, for a second at most.
+ * Stores in the `KeyValueStore` that is provided. One that writes an entry as a whole or not at all serves best; half
+ * an entry is ignored. When the scope of the layer closes, what is being written is waited for, for a second at most.
  *
  * Options that can't be used are a `ConfigInvalid`.
  *

@@ -139,6 +139,8 @@ export interface ConnectionOptions extends Pick<McpSession.SessionOptions, "clie
    * connection.
    */
   readonly requests?: RequestLimit.RequestLimit | undefined
+  /** Whether servers are told, in `_meta`, which trace a request is part of, where there is a span. Default: `true`. */
+  readonly traceContext?: boolean | undefined
   /** How lists are kept. */
   readonly catalog?: Catalog.CatalogOptions | undefined
 }

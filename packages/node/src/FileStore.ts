@@ -1,12 +1,13 @@
 /**
  * A `KeyValueStore` in a directory, for several processes at once.
  *
- * Owns: the files of one directory whose names it has made itself: one for each entry, and temporary ones while it writes.
+ * Owns: the files of one directory whose names it has made itself: one for each entry, and temporary ones while it
+ * writes.
  * May not touch: what entries mean, other files, the directory itself beyond making it.
  *
- * An entry is written to a temporary file that is then renamed, so that a reader sees the old or the new entry, never half of
- * one, and of several writers one wins. It is not forced to the disk: after a loss of power an entry may be empty or torn.
- * Files are readable by their user alone.
+ * An entry is written to a temporary file that is then renamed, so that a reader sees the old or the new entry, never
+ * half of one, and of several writers one wins. It is not forced to the disk: after a loss of power an entry may be
+ * empty or torn. Files are readable by their user alone.
  *
  * @since 0.1.0
  */
@@ -37,8 +38,9 @@ const sweepEvery = 60 * 60 * 1000
 /**
  * The store in this directory, which is made when something is written for the first time. Nothing is touched before.
  *
- * An operation fails with a `SystemError` where the system refuses it; a directory that is not there is an empty one. `clear`
- * removes the entries and leaves everything else. `modify` is no transaction: another process may write in between.
+ * An operation fails with a `SystemError` where the system refuses it; a directory that is not there is an empty one.
+ * `clear` removes the entries and leaves everything else. `modify` is no transaction: another process may write in
+ * between.
  *
  * @since 0.1.0
  * @category constructors
@@ -115,9 +117,9 @@ export const layer = (directory: string, options?: Options): Layer.Layer<KeyValu
   Layer.sync(KeyValueStore.KeyValueStore, () => make(directory, options))
 
 /**
- * Where programs like this one keep what they can make again: `$XDG_CACHE_HOME/mcp-runtime` or `~/.cache/mcp-runtime`, on
- * macOS `~/Library/Caches/mcp-runtime`, on Windows `%LOCALAPPDATA%\mcp-runtime\Cache`. Nothing where the user has no home:
- * a directory that is open to others is no place for it.
+ * Where programs like this one keep what they can make again: `$XDG_CACHE_HOME/mcp-runtime` or `~/.cache/mcp-runtime`,
+ * on macOS `~/Library/Caches/mcp-runtime`, on Windows `%LOCALAPPDATA%\mcp-runtime\Cache`. Nothing where the user has no
+ * home: a directory that is open to others is no place for it.
  *
  * @since 0.1.0
  * @category accessors

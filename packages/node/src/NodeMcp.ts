@@ -40,9 +40,10 @@ export const layerTransport: Layer.Layer<McpTransport.McpTransport> = Layer.prov
 )
 
 /**
- * Lists of servers that outlive the program, in this directory, or in `FileStore.cacheDirectory`. Nothing is touched before
- * the first list is loaded or saved. A directory that can't be made, read or written is no error: it is as if nothing were
- * stored, with a line in the log at debug level. What is older than 30 days is not used, and removed a day later.
+ * Lists of servers that outlive the program, in this directory, or in `FileStore.cacheDirectory`. Nothing is touched
+ * before the first list is loaded or saved. A directory that can't be made, read or written is no error: it is as if
+ * nothing were stored, with a line in the log at debug level. What is older than 30 days is not used, and removed a day
+ * later.
  *
  * @since 0.1.0
  * @category layers
@@ -59,8 +60,8 @@ export const layerCatalog = (directory?: string): Layer.Layer<CatalogStore.Catal
   )
 
 /**
- * Everything: server processes, HTTP over undici, and lists of servers that outlive the program in the user's cache directory.
- * `layerTransport` has the transports alone; `layerCatalog` takes another directory.
+ * Everything: server processes, HTTP over undici, and lists of servers that outlive the program in the user's cache
+ * directory. `layerTransport` has the transports alone; `layerCatalog` takes another directory.
  *
  * @example
  * ```ts

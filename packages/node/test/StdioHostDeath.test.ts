@@ -71,8 +71,8 @@ describe("StdioTransport: the application dies", () => {
       Effect.scoped(Effect.gen(function*() {
         const host = yield* startHost("stay")
         assert.isTrue(isWatchdog(host.watchdog))
-        // Five servers, the shell of one, and the helper of another.
-        assert.isAtLeast(markedWith(host.mark).length, 7)
+        // Five servers, the shell of one, and the helper of another, which starts a little later.
+        yield* until("all of them run", () => markedWith(host.mark).length >= 7)
         process.kill(host.pid, signal)
         // No handler of ours changed what the signal does.
         assert.strictEqual(yield* host.ended, signal)

@@ -22,7 +22,7 @@ import { Shelves } from "./shelves.js"
 export interface Internal extends Catalog.Catalog {
   readonly shelves: Shelves
   readonly hear: (notification: McpProtocol.Notification) => void
-  /** The tools, from the server. Whoever waits for them at once shares one listing. */
+  /** The tools, from the server, to connect it. Whoever waits for them at once shares one listing. */
   readonly readTools: Effect.Effect<Catalog.Snapshot<McpProtocol.Tool>, McpError.McpError>
   /** The listing that began then is complete. */
   readonly remember: <K extends Kind>(
@@ -32,13 +32,19 @@ export interface Internal extends Catalog.Catalog {
   ) => void
 }
 
+/** How a connection lists. */
+export interface Source extends Catalog.Source {
+  /** As `list`, in order to connect: it takes no turn from those who call, and waits for none. */
+  readonly first?: Catalog.Source["list"] | undefined
+}
+
 const kinds: ReadonlyArray<Kind> = ["tools", "prompts", "resources", "templates"]
 
 /** What is stored is stored again after this time, so that it does not get too old while nothing changes. */
 const storedAgainAfter = 24 * 60 * 60 * 1000
 
 export const make = (
-  source: Catalog.Source,
+  source: Source,
   options: Catalog.CatalogOptions = {},
   /** Called, synchronously, when a list has changed. Total. */
   observer?: () => void
@@ -105,7 +111,7 @@ class Keeper {
   private readonly saved = new Map<Kind, { readonly items: ReadonlyArray<unknown>; readonly at: number }>()
 
   constructor(
-    private readonly source: Catalog.Source,
+    private readonly source: Source,
     private readonly storage: Catalog.Storage | undefined,
     readonly shelves: Shelves,
     private readonly settings: Settings,
@@ -149,12 +155,14 @@ class Keeper {
   }
 
   /** As the listing of the current generation ends. */
-  read<K extends Kind>(kind: K): Effect.Effect<Reading<K>, McpError.McpError> {
+  read<K extends Kind>(kind: K, toConnect = false): Effect.Effect<Reading<K>, McpError.McpError> {
+    const { source } = this
+    const list = () => toConnect && source.first !== undefined ? source.first(kind) : source.list(kind)
     return Effect.suspend(() =>
       Effect.catchAll(
-        this.flightsOf(kind).join(this.shelf(kind).generation, this.listing(kind, () => this.source.list(kind))),
+        this.flightsOf(kind).join(this.shelf(kind).generation, this.listing(kind, list)),
         // What was under way was nobody's.
-        (error) => error === notNow ? this.read(kind) : Effect.fail(error)
+        (error) => error === notNow ? this.read(kind, toConnect) : Effect.fail(error)
       )
     )
   }
@@ -275,6 +283,7 @@ const visible = (server: string, keeper: Keeper): Internal => {
     const shelf = shelves.of(kind)
     return {
       current: Effect.sync(() => shelf.current(keeper.now())),
+      fresh: Effect.sync(() => shelf.fresh(keeper.now())),
       get: keeper.get(kind),
       refresh: keeper.refresh(kind),
       invalidate: Effect.sync(() => shelf.outdate()),
@@ -292,7 +301,7 @@ const visible = (server: string, keeper: Keeper): Internal => {
     restore: keeper.restore,
     shelves,
     hear: (notification) => keeper.hear(notification),
-    readTools: keeper.read("tools"),
+    readTools: keeper.read("tools", true),
     remember: (kind, began, listing) => {
       keeper.remember(kind, began, listing)
     }

@@ -26,7 +26,7 @@ import * as Opening from "./opening.js"
 import * as Operations from "./operations.js"
 import { Owner, type OwnerEvent } from "./owner.js"
 import { States } from "./states.js"
-import { isTraced, traced } from "./tracing.js"
+import { hasSpan, isTraced, propagating, traced } from "./tracing.js"
 
 /** What the operations of a connection need beside what applications see. */
 export interface Connection extends McpConnection {
@@ -103,7 +103,8 @@ export const make = (
       const connection = visible(
         owner,
         new Calls(owner, config, options.retry ?? RetryPolicy.defaultPolicy),
-        notifications
+        notifications,
+        options.traceContext ?? true
       )
       return connection
     }).pipe(Effect.mapInputContext(withoutParent))
@@ -116,17 +117,19 @@ const withoutParent = <R>(context: Context.Context<R>): Context.Context<R> =>
 const visible = (
   owner: Owner,
   calls: Calls,
-  notifications: Hub<McpProtocol.Notification>
+  notifications: Hub<McpProtocol.Notification>,
+  traceContext: boolean
 ): Connection => {
   const { config, server, states } = owner
   const live: Effect.Effect<Live, McpError.McpError> = Effect.suspend(() =>
     owner.live === undefined ? owner.untilLive("open", owner.era) : Effect.succeed(owner.live)
   )
   const awaitReady = Effect.map(live, (_) => _.session.info)
+  const sent = <A>(operation: Operation<A>) => traceContext ? propagating(operation) : operation
   const performWith = <A>(operation: Operation<A>, budget?: Budget): Effect.Effect<A, McpError.McpError> =>
     Effect.withFiberRuntime((fiber) => {
-      const call = calls.perform(operation, budget)
-      return isTraced(fiber) ? traced(server, operation, call) : call
+      if (isTraced(fiber)) return traced(server, operation, calls.perform(sent(operation), budget))
+      return calls.perform(hasSpan(fiber) ? sent(operation) : operation, budget)
     })
   return {
     server,

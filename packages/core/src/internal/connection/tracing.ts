@@ -1,7 +1,8 @@
 /**
  * A span per call, where somebody listens.
  *
- * Owns: its name and attributes, as OpenTelemetry names them for MCP.
+ * Owns: its name and attributes, as OpenTelemetry names them for MCP, and that servers are told which trace a request is part
+ * of (W3C trace context, in `_meta`).
  */
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
@@ -10,6 +11,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Tracer from "effect/Tracer"
 import type { Operation } from "../../McpConnection.js"
 import type * as McpError from "../../McpError.js"
+import type * as McpSession from "../../McpSession.js"
 
 /** The tracer of Effect that keeps nothing. */
 const silent = Context.get(DefaultServices.liveServices, Tracer.Tracer)
@@ -35,3 +37,28 @@ export const traced = <A>(
       }
     }
   )
+
+const spanOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Tracer.AnySpan | undefined =>
+  fiber.currentContext.unsafeMap.get(Tracer.ParentSpan.key) as Tracer.AnySpan | undefined
+
+export const hasSpan = (fiber: Fiber.RuntimeFiber<unknown, unknown>): boolean => spanOf(fiber) !== undefined
+
+/** The same operation, which tells the server the span in which it is sent. */
+export const propagating = <A>(operation: Operation<A>): Operation<A> => ({
+  ...operation,
+  send: (session, options) =>
+    Effect.withFiberRuntime((fiber) => operation.send(session, withTraceContext(options, spanOf(fiber))))
+})
+
+/** Of an application's own it wins. */
+const withTraceContext = (
+  options: McpSession.RequestOptions | undefined,
+  span: Tracer.AnySpan | undefined
+): McpSession.RequestOptions | undefined => {
+  if (span === undefined || options?.meta?.traceparent !== undefined) return options
+  const traceparent = `00-${span.traceId}-${span.spanId}-${span.sampled ? "01" : "00"}`
+  return isTraceparent.test(traceparent) ? { ...options, meta: { ...options?.meta, traceparent } } : options
+}
+
+/** Ids of a tracer may be anything. */
+const isTraceparent = /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/

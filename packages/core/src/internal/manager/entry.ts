@@ -55,6 +55,9 @@ export interface Attempt {
   fiber: Fiber.RuntimeFiber<unknown> | undefined
 }
 
+/** A store that does not answer in this time has nothing, for a server that would else not be connected now. */
+const storeAnswersWithin = 2000
+
 /** How it is left: usable again by its next use, or only by the manager. */
 export type Leave = "usable" | "unusable"
 
@@ -66,6 +69,11 @@ export class Entry {
   closeError: McpError.CloseFailed | undefined = undefined
   status: ServerStatus
   private opened: Opened | undefined = undefined
+  /** Why it had failed before it was connected last. */
+  private failedBefore: McpError.McpError | undefined = undefined
+  /** Its use is an error until it is connected again, also where it has no connection yet, or no longer. */
+  shut = false
+  private over = false
   private releasing: Deferred.Deferred<void> | undefined = undefined
 
   constructor(readonly declared: Declared, private readonly parts: Parts) {
@@ -118,7 +126,9 @@ export class Entry {
 
   private readonly observe = (): void => {
     const tag = this.connection?.owner.state._tag
-    if (this.attempt === undefined && (tag === "Ready" || tag === "Degraded")) {
+    // One that is being closed is ready until its turn has come.
+    const ownDoing = this.attempt !== undefined || this.releasing !== undefined
+    if (!ownDoing && (tag === "Ready" || tag === "Degraded")) {
       // A use has connected it, whatever became of it before.
       this.failure = undefined
       this.wanted = true
@@ -127,29 +137,46 @@ export class Entry {
   }
 
   /** Its connection, which is made if there is none. */
-  readonly ensure: Effect.Effect<Connection, McpError.McpError> = Effect.suspend(() => {
-    if (this.opened !== undefined) return Effect.succeed(this.opened.connection)
+  readonly ensure: Effect.Effect<Connection, McpError.McpError> = Effect.suspend(() =>
+    this.opened !== undefined ? Effect.succeed(this.opened.connection) : this.opening
+  )
+
+  private making: Deferred.Deferred<Connection, McpError.McpError> | undefined = undefined
+
+  /** Whoever wants it at once waits for the same one. */
+  private readonly opening: Effect.Effect<Connection, McpError.McpError> = Effect.uninterruptibleMask((restore) =>
+    Effect.suspend(() => {
+      if (this.making !== undefined) return restore(Deferred.await(this.making))
+      const made = this.making = Deferred.unsafeMake<Connection, McpError.McpError>(FiberId.none)
+      return Effect.onExit(this.open, (exit) => {
+        this.making = undefined
+        return Deferred.done(made, exit)
+      })
+    })
+  )
+
+  private get open(): Effect.Effect<Connection, McpError.McpError> {
     const { config } = this.declared
     if (Either.isLeft(config)) return Effect.fail(config.left)
-    return Effect.uninterruptible(
-      Effect.gen(this, function*() {
-        const scope = yield* Scope.make()
-        const exit = yield* Effect.exit(this.parts.open(config.right, scope, this.observe))
-        if (Exit.isFailure(exit)) {
-          yield* Scope.close(scope, exit)
-          return yield* exit
-        }
-        // Somebody else may have made it meanwhile.
-        if (this.opened !== undefined) {
-          yield* Scope.close(scope, Exit.void)
-          return (this.opened as Opened).connection
-        }
-        this.opened = { connection: exit.value, scope }
-        this.changed()
-        return exit.value
-      })
-    )
-  })
+    if (this.over) return Effect.fail(Reasons.released(this.name))
+    return Effect.gen(this, function*() {
+      const scope = yield* Scope.make()
+      const exit = yield* Effect.exit(this.parts.open(config.right, scope, this.observe))
+      if (Exit.isFailure(exit)) {
+        yield* Scope.close(scope, exit)
+        return yield* exit
+      }
+      if (this.shut) yield* exit.value.disableBecause(closedByManager)
+      // It may have been ended for good meanwhile.
+      if (this.over) {
+        yield* Scope.close(scope, Exit.void)
+        return yield* Effect.fail(Reasons.released(this.name))
+      }
+      this.opened = { connection: exit.value, scope }
+      this.changed()
+      return exit.value
+    })
+  }
 
   // ---------------------------------------------------------------------------------------------
   // Connecting
@@ -163,9 +190,12 @@ export class Entry {
       fiber: undefined
     }
     this.attempt = attempt
+    this.failedBefore = this.failure
     this.changed()
     let told = false
+    const restoring = this.parts.fork(this.restoring(attempt))
     const tell = Effect.sync(() => {
+      restoring?.unsafeInterruptAsFork(FiberId.none)
       if (this.attempt === attempt) this.attempt = undefined
       this.changed()
       Deferred.unsafeDone(attempt.restored, Effect.void)
@@ -202,26 +232,43 @@ export class Entry {
     return attempt
   }
 
+  /** What the store has needs no turn: it is known at once, however many connections are waited for. */
+  private restoring(attempt: Attempt): Effect.Effect<void, McpError.McpError> {
+    return this.settled.pipe(
+      Effect.zipRight(this.ensure),
+      Effect.flatMap((connection) => connection.catalog.restore),
+      Effect.ensuring(Deferred.succeed(attempt.restored, undefined))
+    )
+  }
+
   private connecting(attempt: Attempt): Effect.Effect<void, McpError.McpError> {
     return Effect.gen(this, function*() {
       yield* this.settled
+      this.shut = false
       const connection = yield* this.ensure
-      const restored = Effect.zipRight(connection.catalog.restore, Deferred.succeed(attempt.restored, undefined))
       // It was asked for to be connected by its first use, and has something to show until then.
       if (connection.config.lifetime === "lazy") {
-        yield* restored
+        yield* firstOf(Deferred.await(attempt.restored), Effect.sleep(storeAnswersWithin))
         if (this.tools !== undefined) return yield* connection.enable
-      } else {
-        yield* Effect.fork(restored)
       }
       yield* connection.enable
       const { _tag } = yield* connection.state
       // What the connection has concluded by itself is not to answer for this attempt.
       if (_tag === "Failed" || _tag === "NeedsAuthorization") yield* connection.close
       const info = yield* connection.awaitReady
-      if (info.capabilities.tools === undefined) return
+      if (info.capabilities.tools === undefined) return yield* this.withoutTools(attempt, connection)
       const tools = yield* connection.catalog.tools.current
       if (tools === undefined || tools.stale) yield* connection.owner.catalog.readTools
+    })
+  }
+
+  /** What is stored of its tools is not true any more. */
+  private withoutTools(attempt: Attempt, connection: Connection): Effect.Effect<void> {
+    return Effect.map(Deferred.isDone(attempt.restored), (isRestored) => {
+      const { catalog } = connection.owner
+      const { tools } = catalog.shelves
+      if (isRestored && !tools.isStored) return
+      catalog.remember("tools", tools.begin(), { items: Object.freeze([]), dropped: Object.freeze([]) })
     })
   }
 
@@ -236,14 +283,19 @@ export class Entry {
           executed: "no",
           kind: "handshake",
           millis: connectTimeout,
-          detail: this.connection?.owner.live === undefined
-            ? "there was no session in time"
-            : "its tools were not listed in time",
+          detail: this.whatIsMissing,
           stderrTail: this.connection?.owner.stderrTail
         })
       )
     )
     return firstOf(connecting, Effect.zipRight(Effect.sleep(connectTimeout), tooLate))
+  }
+
+  private get whatIsMissing(): string {
+    const owner = this.connection?.owner
+    if (owner?.live !== undefined) return "its tools were not listed in time"
+    const missing = "there was no session in time"
+    return owner?.nonsense === undefined ? missing : `${missing}, but ${McpError.displayText(owner.nonsense, 256)}`
   }
 
   private readonly enriching: Effect.Effect<void> = Effect.suspend(() => {
@@ -268,6 +320,22 @@ export class Entry {
     return fiber === undefined ? Effect.void : Effect.asVoid(Fiber.interrupt(fiber))
   })
 
+  /** It was connected, and is not to be. */
+  undone(): void {
+    this.wanted = false
+    this.failure = this.failedBefore
+  }
+
+  /** From now on its use is an error, while what is there of it may still be ending. */
+  forbid(): void {
+    this.shut = true
+  }
+
+  /** Why it can't be used until the manager connects it again. */
+  get forbidden(): McpError.McpError | undefined {
+    return this.shut && this.config?.enabled !== false ? Reasons.disabled(this.name, closedByManager) : undefined
+  }
+
   /** Whether it failed is of no interest any more. */
   forget(): void {
     if (this.config !== undefined) this.failure = undefined
@@ -290,6 +358,7 @@ export class Entry {
     return Effect.uninterruptible(
       Effect.gen(this, function*() {
         const { opened } = this
+        if (leave === "unusable") this.shut = true
         const released = this.releasing ??= Deferred.unsafeMake<void>(FiberId.none)
         if (opened !== undefined) {
           const before = opened.connection.owner.closeFailures
@@ -304,7 +373,8 @@ export class Entry {
           if (!ended) yield* this.leaveBehind(opened)
         }
         this.releasing = undefined
-        this.changed()
+        // A use may have connected it again.
+        this.observe()
         yield* Deferred.succeed(released, undefined)
         return this.closeError
       })
@@ -327,10 +397,12 @@ export class Entry {
 
   /** For good. */
   readonly end: Effect.Effect<void> = Effect.suspend(() => {
+    this.over = true
     const { opened } = this
     const { closeTimeout } = this.parts.settings
     if (opened === undefined) return Effect.void
-    const closing = Scope.close(opened.scope, Exit.void)
+    // It goes on where it is not waited for any more.
+    const closing = Effect.uninterruptible(Scope.close(opened.scope, Exit.void))
     return closeTimeout === Number.POSITIVE_INFINITY
       ? closing
       : Effect.asVoid(within(closing, closeTimeout))

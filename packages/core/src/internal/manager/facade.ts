@@ -13,18 +13,21 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import * as McpCatalog from "../../McpCatalog.js"
+import * as McpError from "../../McpError.js"
 import * as McpManager from "../../McpManager.js"
 import type { McpRuntime, PromiseOptions, PromiseRuntime } from "../../McpRuntime.js"
+import { owner } from "./settings.js"
 
 export const make = async <E>(
   layer: Layer.Layer<McpRuntime, E>,
   signal: AbortSignal | undefined
 ): Promise<PromiseRuntime> => {
+  signal?.throwIfAborted()
   const scope = Effect.runSync(Scope.make())
   const exit = await Effect.runPromiseExit(Scope.extend(Layer.toRuntime(layer), scope), given(signal))
   if (Exit.isFailure(exit)) {
     await Effect.runPromise(Scope.close(scope, exit))
-    throw errorOf(exit.cause)
+    throw signal?.aborted === true ? signal.reason : errorOf(exit.cause)
   }
   return over(exit.value, scope)
 }
@@ -37,16 +40,20 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
 
   const run = <A, F>(effect: Effect.Effect<A, F, McpRuntime>, options?: PromiseOptions): Promise<A> =>
     new Promise<A>((resolve, reject) => {
+      // Nothing is begun: a fiber would run until its first pause before it is interrupted.
+      const isAborted = () => options?.signal?.aborted === true
+      if (isAborted()) return reject(options?.signal?.reason)
       const fiber = Runtime.runFork(runtime)(effect)
       const abort = () => fiber.unsafeInterruptAsFork(fiber.id())
       running.add(fiber)
       options?.signal?.addEventListener("abort", abort)
-      if (options?.signal?.aborted === true) abort()
+      if (isAborted()) abort()
       fiber.addObserver((exit) => {
         running.delete(fiber)
         options?.signal?.removeEventListener("abort", abort)
         if (Exit.isSuccess(exit)) resolve(exit.value)
-        else reject(options?.signal?.aborted === true ? options.signal.reason : errorOf(exit.cause))
+        else if (isAborted()) reject(options?.signal?.reason)
+        else reject(closing !== undefined && Exit.isInterrupted(exit) ? released() : errorOf(exit.cause))
       })
     })
 
@@ -70,6 +77,16 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
 
 const given = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal } =>
   signal === undefined ? {} : { signal }
+
+/** What the runtime was closed under. */
+const released = (): McpError.McpError =>
+  new McpError.ConnectionUnavailable({
+    server: owner,
+    operation: "run",
+    executed: "maybe",
+    reason: "Released",
+    detail: "the runtime has been closed"
+  })
 
 /** The error that an Effect has failed with, as it is. */
 const errorOf = (cause: Cause.Cause<unknown>): unknown => Cause.squash(cause)

@@ -39,7 +39,8 @@ const declare = (input: unknown, index: number): Effect.Effect<Declared> =>
   Effect.map(Effect.either(McpConfig.decodeUnknown(input)), (decoded) => {
     if (Either.isRight(decoded)) return { name: decoded.right.name, config: decoded, input }
     // One without a name can be spoken of by its place.
-    const name = decoded.left.server === "<unnamed>" ? `#${index + 1}` : decoded.left.server
+    const shown = decoded.left.server.replace(/\s+/g, " ").trim()
+    const name = shown === "" || shown === "<unnamed>" ? `#${index + 1}` : shown
     const { executed, operation, problems } = decoded.left
     return {
       name,

@@ -10,7 +10,10 @@ import type * as McpError from "../../McpError.js"
 import type { Manager, ManagerState, Phase, ServerStatus } from "../../McpManager.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 
-export const make = (manager: Manager): Lists => {
+/** What is read of a manager. */
+export type Servers = Pick<Manager, "state" | "changes" | "configured" | "connection">
+
+export const make = (manager: Servers): Lists => {
   const remembered = new Remembered()
   const current = Effect.map(manager.state, (state) => remembered.of(state))
   return {
@@ -18,7 +21,14 @@ export const make = (manager: Manager): Lists => {
     changes: Stream.changes(Stream.map(manager.changes, (state) => remembered.of(state))),
     tools: Effect.flatMap(
       current,
-      (known) => known.every((_) => _.origin === "live" && !_.stale) ? Effect.succeed(known) : all(manager, "tools")
+      (known) =>
+        Effect.flatMap(areFresh(manager, known), (fresh) =>
+          fresh ?
+            Effect.succeed(known) :
+            Effect.flatMap(
+              all(manager, "tools"),
+              (read) => Effect.map(current, (known) => areSame(known, read) ? known : read)
+            ))
     ),
     prompts: all(manager, "prompts"),
     resources: all(manager, "resources"),
@@ -45,7 +55,9 @@ class Remembered {
     const active = new Set(state.active)
     const known = new Map(this.lists.map((_) => [_.server, _]))
     const lists = state.servers.filter((_) => active.has(_.name)).map((status) => {
-      const next = listOf(status.name, status.tools, isConnected(status.phase), status.error)
+      const next = lacks(status, "tools")
+        ? emptyOf<McpProtocol.Tool>(status.name)
+        : listOf(status.name, status.tools, isConnected(status.phase), status.error)
       const last = known.get(status.name)
       return last !== undefined && isSame(last, next) ? last : next
     })
@@ -59,7 +71,33 @@ class Remembered {
 const isSame = (a: Tools, b: Tools): boolean =>
   a.items === b.items && a.origin === b.origin && a.stale === b.stale && a.error === b.error
 
+const areSame = (a: ReadonlyArray<Tools>, b: ReadonlyArray<Tools>): boolean =>
+  a.length === b.length && a.every((list, i) => list.server === b[i]!.server && isSame(list, b[i]!))
+
+/** Only each catalogue knows what has become too old. */
+const areFresh = (manager: Servers, known: ReadonlyArray<Tools>): Effect.Effect<boolean> =>
+  known.some((_) => _.origin !== "live" || _.stale) ? Effect.succeed(false) : Effect.every(
+    known,
+    ({ items, server }) =>
+      items === nothing
+        ? Effect.succeed(true)
+        : Effect.match(Effect.flatMap(manager.connection(server), (_) => _.catalog.tools.fresh), {
+          onFailure: () => false,
+          onSuccess: (fresh) => fresh !== undefined
+        })
+  )
+
 const isConnected = (phase: Phase): boolean => phase === "connected"
+
+/** The list of whoever has none. */
+const nothing: ReadonlyArray<never> = Object.freeze([])
+
+const emptyOf = <A>(server: string): ServerList<A> =>
+  Object.freeze({ server, items: nothing, origin: "live", stale: false, error: undefined })
+
+/** Whether it is connected, and does not offer such a list. */
+const lacks = ({ phase, state }: ServerStatus, kind: Kind): boolean =>
+  isConnected(phase) && state !== undefined && "info" in state && !offers(state.info.capabilities, kind)
 
 const listOf = <A>(
   server: string,
@@ -68,7 +106,7 @@ const listOf = <A>(
   error: McpError.McpError | undefined
 ): ServerList<A> =>
   snapshot === undefined
-    ? Object.freeze({ server, items: [], origin: "unknown", stale: true, error })
+    ? Object.freeze({ server, items: nothing, origin: "unknown", stale: true, error })
     : Object.freeze({
       server,
       items: snapshot.items,
@@ -77,7 +115,7 @@ const listOf = <A>(
       error: snapshot.error ?? error
     })
 
-const all = <K extends Kind>(manager: Manager, kind: K): Effect.Effect<ReadonlyArray<ServerList<Items[K]>>> =>
+const all = <K extends Kind>(manager: Servers, kind: K): Effect.Effect<ReadonlyArray<ServerList<Items[K]>>> =>
   Effect.flatMap(manager.state, ({ active, servers }) => {
     const names = new Set(active)
     return Effect.forEach(
@@ -89,20 +127,18 @@ const all = <K extends Kind>(manager: Manager, kind: K): Effect.Effect<ReadonlyA
 
 /** A server that is not there is not waited for: what is known of it is all there is. */
 const one = <K extends Kind>(
-  manager: Manager,
+  manager: Servers,
   status: ServerStatus,
   kind: K
 ): Effect.Effect<ServerList<Items[K]>> =>
   Effect.gen(function*() {
-    const { name, phase, state } = status
+    const { name, phase } = status
     const found = yield* Effect.either(manager.connection(name))
     if (Either.isLeft(found)) return listOf<Items[K]>(name, undefined, false, found.left)
     const list = found.right.catalog[kind] as unknown as List<Items[K]>
     const connected = isConnected(phase)
     if (!connected) return listOf(name, yield* list.current, false, status.error)
-    if (state !== undefined && "info" in state && !offers(state.info.capabilities, kind)) {
-      return Object.freeze({ server: name, items: [], origin: "live", stale: false, error: undefined })
-    }
+    if (lacks(status, kind)) return emptyOf<Items[K]>(name)
     const read = yield* Effect.either(list.get)
     return Either.isLeft(read)
       ? listOf<Items[K]>(name, undefined, true, read.left)

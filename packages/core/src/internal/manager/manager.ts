@@ -16,11 +16,13 @@ import * as McpTransport from "../../McpTransport.js"
 import { forkIn } from "../catalog/flights.js"
 import * as Connection from "../connection/connection.js"
 import * as Operations from "../connection/operations.js"
+import * as Errors from "../engine/errors.js"
 import { Watched } from "../watched.js"
 import { firstOf, within } from "../within.js"
 import { Entry, type Parts as EntryParts } from "./entry.js"
 import * as Lineup from "./lineup.js"
 import * as Settings from "./settings.js"
+import { Turns } from "./turns.js"
 
 type Result<A> = Effect.Effect<A, McpError.McpError>
 
@@ -33,7 +35,7 @@ export const make = (
 > =>
   Effect.gen(function*() {
     const settings = yield* Settings.make(options)
-    const declared = yield* Lineup.of(options.servers)
+    const declared = yield* Lineup.of(options?.servers)
     const transport = yield* McpTransport.McpTransport
     const store = yield* CatalogStore.CatalogStore
     const runtime = yield* Effect.runtime<never>()
@@ -62,12 +64,14 @@ class Servers {
   private entries: ReadonlyArray<Entry>
   private byName: ReadonlyMap<string, Entry>
   private readonly watched: Watched<ManagerState>
-  private readonly lifecycle = Effect.unsafeMakeSemaphore(1)
+  private readonly turns = new Turns()
   /** Something was connected, ever. */
   private started = false
   /** What is configured is to be connected. */
   private open = false
   private released = false
+  /** Those that a change of the servers is connecting, or ending. */
+  private changing: ReadonlyArray<Entry> = []
 
   constructor(
     private readonly settings: Settings.Settings,
@@ -143,6 +147,18 @@ class Servers {
     return Effect.flatMap(this.find(name, operation), (entry) => entry.ensure)
   }
 
+  /** A use that waits for an attempt to connect fails as that does. */
+  private using<A>(entry: Entry, operation: string, use: (connection: Connection.Connection) => Result<A>): Result<A> {
+    const { attempt, forbidden } = entry
+    if (forbidden !== undefined) return Effect.fail(Errors.about(forbidden, operation, "no"))
+    const used = Effect.flatMap(entry.ensure, use)
+    return attempt === undefined ? used : Effect.catchTag(used, "ConnectionClosed", (error) => {
+      const { failure } = entry
+      const isGivenUp = error.reason === "Closing" && error.executed === "no" && failure !== undefined
+      return Effect.fail(isGivenUp ? Errors.about(failure, operation, "no") : error)
+    })
+  }
+
   // ---------------------------------------------------------------------------------------------
   // What is done to them
   // ---------------------------------------------------------------------------------------------
@@ -156,9 +172,7 @@ class Servers {
         () => released(operation)
       )
     )
-    return Effect.suspend(() =>
-      this.released ? Effect.fail(released(operation)) : this.lifecycle.withPermits(1)(unlessReleased)
-    )
+    return Effect.suspend(() => this.released ? Effect.fail(released(operation)) : this.turns.inTurn(unlessReleased))
   }
 
   readonly connectAll: Result<ReadonlyArray<string>> = this.exclusively(
@@ -184,9 +198,10 @@ class Servers {
     gate: number
   ): Result<ReadonlyArray<string>> {
     const { strict } = this.settings
-    const begun = new Set(targets)
+    const begun = new Set(this.worthTrying(targets, concerned))
     const body = Effect.gen(this, function*() {
-      this.beginAll(targets)
+      if (this.released) return yield* Effect.fail(released("connect"))
+      this.beginAll(begun)
       yield* strict ? this.outcomes(concerned) : this.untilUsable(concerned, gate)
       yield* this.endings(targets)
       const errors = strict ? this.failuresOf(concerned) : []
@@ -197,7 +212,14 @@ class Servers {
     return Effect.onInterrupt(body, () => this.undo(begun))
   }
 
-  private beginAll(targets: ReadonlyArray<Entry>): void {
+  /** Where the first failure ends it, what comes after a server that can't be used is not tried. */
+  private worthTrying(targets: ReadonlyArray<Entry>, concerned: ReadonlyArray<Entry>): ReadonlyArray<Entry> {
+    const { mode, strict } = this.settings
+    const unusable = strict && mode === "sequential" ? concerned.findIndex((_) => _.config === undefined) : -1
+    return unusable < 0 ? targets : targets.filter((_) => concerned.indexOf(_) < unusable)
+  }
+
+  private beginAll(targets: Iterable<Entry>): void {
     const { connecting, mode, strict } = this.settings
     const turns = connecting === Infinity ? undefined : Effect.unsafeMakeSemaphore(connecting)
     let calledOff = false
@@ -259,7 +281,7 @@ class Servers {
         yield* entry.abort
         yield* entry.settled
         if (!entry.wanted) return
-        entry.wanted = false
+        entry.undone()
         yield* entry.release("usable")
       })
     return Effect.uninterruptible(this.inReverse([...begun], back))
@@ -315,6 +337,7 @@ class Servers {
         entry.forget()
         return this.leave(entry, "unusable")
       })
+      entry.forbid()
       return Effect.uninterruptible(Effect.zipRight(entry.abort, Effect.asVoid(forgotten)))
     })
     return Effect.zipRight(this.find(name, "disconnect"), this.exclusively("disconnect", disconnect))
@@ -323,6 +346,7 @@ class Servers {
   /** Ends it, whatever it is doing. */
   private leave(entry: Entry, how: "usable" | "unusable"): Effect.Effect<McpError.CloseFailed | undefined> {
     return Effect.gen(this, function*() {
+      if (how === "unusable") entry.forbid()
       yield* entry.abort
       yield* entry.settled
       entry.wanted = false
@@ -374,6 +398,8 @@ class Servers {
         continue
       }
       const entry = this.entry(server)
+      // What was closed stays closed.
+      entry.shut = old?.shut ?? (this.started && !this.open)
       next.push(entry)
       fresh.push(entry)
       ;(old === undefined ? added : restarted).push(server.name)
@@ -383,7 +409,7 @@ class Servers {
     const names = byName(next)
     const removed = old.map((_) => _.name).filter((_) => !names.has(_))
     const wanted = new Set(old.filter((_) => _.isUp || _.attempt !== undefined || this.open).map((_) => _.name))
-    const targets = fresh.filter((_) => _.isUsable && (this.open || wanted.has(_.name)))
+    const targets = fresh.filter((_) => _.isUsable && !_.shut && (this.open || wanted.has(_.name)))
     return { next, old, fresh, targets, report: { added, restarted, removed, unchanged } }
   }
 
@@ -411,11 +437,15 @@ class Servers {
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(this, function*() {
         const left = Effect.uninterruptible(this.inReverse(fresh, (entry) => entry.end))
+        this.changing = fresh
         yield* Effect.onError(restore(this.connecting(targets, fresh, Infinity)), () => left)
         this.take(change)
+        this.changing = old
         yield* this.inReverse(old, (entry) => Effect.zipRight(this.leave(entry, "unusable"), entry.end))
         return report
-      })
+      }).pipe(Effect.ensuring(Effect.sync(() => {
+        this.changing = []
+      })))
     )
   }
 
@@ -426,7 +456,10 @@ class Servers {
   readonly end: Effect.Effect<void> = Effect.suspend(() => {
     this.released = true
     const last = (entry: Entry) => Effect.zipRight(within(entry.abort, endsQuickly), entry.end)
-    return Effect.forEach([...this.entries].reverse(), last, { concurrency: "unbounded", discard: true }).pipe(
+    return Effect.forEach([...this.changing, ...this.entries].reverse(), last, {
+      concurrency: "unbounded",
+      discard: true
+    }).pipe(
       Effect.zipRight(Effect.sync(() => this.watched.end()))
     )
   })
@@ -451,8 +484,8 @@ class Servers {
       connection: (name) => this.connectionOf(name, "connection"),
       callTool: (server, params, options) =>
         Effect.flatMap(
-          this.connectionOf(server, "tools/call"),
-          (connection) => Operations.callTool(connection, params, options)
+          this.find(server, "tools/call"),
+          (entry) => this.using(entry, "tools/call", (connection) => Operations.callTool(connection, params, options))
         ),
       connectAll: this.connectAll,
       connect: (name) => this.connect(name),

@@ -44,6 +44,16 @@ const moment = "100 millis"
 /** How much of a line that is not JSON is shown. */
 const shownOfLine = 120
 
+/** Of so many such lines at most. */
+const linesShown = 100
+
+const brace = 123
+
+/** What the few values begin with that are not objects. To try to parse anything else costs a hundred times as much. */
+const otherJson = /^[\s{["\-\d]|^(?:true|false|null)\s*$/
+
+const mayBeJson = (line: string): boolean => line.charCodeAt(0) === brace || otherJson.test(line)
+
 /** What a line is cut to is not shown to its end. */
 const noCut = {}
 
@@ -98,6 +108,8 @@ export class Connection {
   private openOutputs = 2
   private down = false
   private hopeless = false
+  /** How many lines of its output were not JSON. */
+  private nonsense = 0
   private closing = false
 
   constructor(
@@ -112,7 +124,7 @@ export class Connection {
     this.ring = new StderrRing(limits.stderrTailBytes, this.secrets)
     this.lines = new LineSplitter(
       limits.messageBytes,
-      (line) => this.onLine(JSON.parse, line),
+      (line) => mayBeJson(line) ? this.onLine(JSON.parse, line) : this.onNonsense(line),
       (line) => this.onLine(parseLong, line),
       () => this.onOverflow(limits.messageBytes)
     )
@@ -192,7 +204,7 @@ export class Connection {
     child.once("spawn", () => Deferred.unsafeDone(this.running, Effect.void))
     child.on("error", () => {})
     child.on("exit", this.onExit)
-    child.stdout.on("data", (chunk: Buffer) => this.lines.push(chunk))
+    child.stdout.on("data", this.onOutput)
     child.stderr.on("data", (chunk: Buffer) => this.ring.push(chunk))
     child.stdout.once("close", this.onOutputClosed)
     child.stderr.once("close", this.onDrained)
@@ -224,12 +236,31 @@ export class Connection {
     try {
       message = parse(line)
     } catch {
-      const start = line.slice(0, 4 * shownOfLine + this.secrets.longest).toString()
-      const shown = this.secrets.show(start, shownOfLine, noCut)
-      this.events.warning("NotJson", `a line of its output is not JSON: ${shown}`)
-      return
+      return this.onNonsense(line)
     }
     this.events.message(message)
+  }
+
+  private onNonsense(line: string | Buffer): void {
+    this.events.warning(
+      "NotJson",
+      `a line of its output is not JSON${++this.nonsense > linesShown ? "" : this.shown(line)}`
+    )
+  }
+
+  private shown(line: string | Buffer): string {
+    const start = line.slice(0, 4 * shownOfLine + this.secrets.longest).toString()
+    return `: ${this.secrets.show(start, shownOfLine, noCut)}`
+  }
+
+  /** A flood of nonsense takes its turns with everything else. */
+  private readonly onOutput = (chunk: Buffer): void => {
+    const { nonsense } = this
+    this.lines.push(chunk)
+    if (this.nonsense === nonsense) return
+    const { stdout } = this.child
+    stdout.pause()
+    setImmediate(() => stdout.resume())
   }
 
   private onOverflow(max: number): void {

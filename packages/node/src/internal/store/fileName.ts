@@ -1,8 +1,8 @@
 /**
  * Names of files for entries.
  *
- * Owns: that each key has a name of its own, on file systems that ignore case too, which is short, is not special anywhere,
- * and can't lead out of the directory.
+ * Owns: that each key has a name of its own, on file systems that ignore case too, which is short, is not special
+ * anywhere, and can't lead out of the directory.
  */
 import { createHash, randomUUID } from "node:crypto"
 

@@ -61,7 +61,7 @@ const create = async (directory: string, path: string, value: string | Uint8Arra
   }
 }
 
-/** Node's own `recursive` never ends, and spins, where a directory exists and says "not found" of all in it, as /proc does. */
+/** Node's own `recursive` never ends, and spins, where a directory is there and nothing can be in it, as in /proc. */
 const makeDirectory = async (path: string): Promise<void> => {
   try {
     await makeOne(path)
