@@ -557,6 +557,62 @@ export class OutcomeUnknown extends Schema.TaggedError<OutcomeUnknown>("@mcp-run
 }
 
 /**
+ * The tool ran, and what it answered does not fit its own output schema. `result` is what it answered. It is not called again.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class OutputInvalid extends Schema.TaggedError<OutputInvalid>("@mcp-runtime/core/OutputInvalid")(
+  "OutputInvalid",
+  {
+    ...common,
+    tool: Schema.String,
+    problems: Schema.Array(Schema.Struct({ field: Schema.String, problem: Schema.String })),
+    result: Schema.Unknown
+  }
+) {
+  override get message() {
+    return `${where(this)}: "${this.tool}" has run, and its answer does not fit its output schema: ${
+      this.problems.map((_) => `${_.field}: ${_.problem}`).join("; ")
+    }`
+  }
+}
+
+/**
+ * The tool ran and says itself that it has failed. A value, unless errors of tools are wished to be errors. `result` is what
+ * it answered.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ToolFailed extends Schema.TaggedError<ToolFailed>("@mcp-runtime/core/ToolFailed")("ToolFailed", {
+  ...common,
+  tool: Schema.String,
+  detail: Schema.String,
+  result: Schema.Unknown
+}) {
+  override get message() {
+    return `${where(this)}: "${this.tool}" has run, and says that it has failed: ${this.detail}`
+  }
+}
+
+/**
+ * The application could not say what is to be sent along with a call, so it was not sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class MetaFailed extends Schema.TaggedError<MetaFailed>("@mcp-runtime/core/MetaFailed")("MetaFailed", {
+  ...common,
+  tool: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${where(this)}: the metadata of the call of "${this.tool}" could not be had: ${this.detail}`
+  }
+}
+
+/**
  * A connection did not close in order. What it held is ended by force or by itself, at the latest after the bounds of its
  * transport; the server can be connected again.
  *
@@ -616,6 +672,9 @@ const ofOneServer = [
   ConnectionUnavailable,
   OutcomeUnknown,
   ToolNotFound,
+  OutputInvalid,
+  ToolFailed,
+  MetaFailed,
   CloseFailed,
   UnknownServer
 ] as const
@@ -669,6 +728,9 @@ export type McpError =
   | ConnectionUnavailable
   | OutcomeUnknown
   | ToolNotFound
+  | OutputInvalid
+  | ToolFailed
+  | MetaFailed
   | CloseFailed
   | UnknownServer
   | ServersFailed

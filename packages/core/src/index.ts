@@ -58,3 +58,39 @@ export * as McpCatalog from "./McpCatalog.js"
  * @since 0.1.0
  */
 export * as McpRuntime from "./McpRuntime.js"
+/**
+ * @since 0.1.0
+ */
+export * as JsonSchema from "./JsonSchema.js"
+/**
+ * @since 0.1.0
+ */
+export * as ToolRequest from "./ToolRequest.js"
+/**
+ * @since 0.1.0
+ */
+export * as ToolFilter from "./ToolFilter.js"
+/**
+ * @since 0.1.0
+ */
+export * as ToolNaming from "./ToolNaming.js"
+/**
+ * @since 0.1.0
+ */
+export * as ToolApproval from "./ToolApproval.js"
+/**
+ * @since 0.1.0
+ */
+export * as ToolSchema from "./ToolSchema.js"
+/**
+ * @since 0.1.0
+ */
+export * as ToolOutput from "./ToolOutput.js"
+/**
+ * @since 0.1.0
+ */
+export * as ToolFailure from "./ToolFailure.js"
+/**
+ * @since 0.1.0
+ */
+export * as Toolset from "./Toolset.js"

@@ -1,0 +1,98 @@
+/**
+ * What an agent learns when a tool could not be called.
+ *
+ * Owns: the text in the place of an error.
+ * May not touch: interruption, which stays interruption, and defects. A tool that ran and says that it failed is no
+ * failure here: it has a result.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as internal from "./internal/toolset/failure.js"
+import type * as McpError from "./McpError.js"
+
+/**
+ * Which call has failed.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface FailedCall {
+  readonly server: string
+  /** Its name at the server. */
+  readonly tool: string
+  /** Its name for the agent. */
+  readonly name: string
+}
+
+/**
+ * `"propagate"`: the typed error. Otherwise a text for the model; where making it fails, the call fails with that.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type ToolFailure<R = never> =
+  | "propagate"
+  | ((error: McpError.McpError, call: FailedCall) => string | Effect.Effect<string, McpError.McpError, R>)
+
+/**
+ * Says what happened, whether it may have run, and what the model can do about it. Bounded. Of servers it has only
+ * what they say about the call: nothing of their stderr, their addresses, their commands, or the bodies of their HTTP
+ * responses.
+ *
+ * | error                                                           | what the model can do                             |
+ * |-----------------------------------------------------------------|---------------------------------------------------|
+ * | `ArgumentsInvalid`, `RemoteError` -32602, unwritable params     | mend the arguments: it is told what is wrong      |
+ * | `ToolFailed`                                                    | mend what the tool names                          |
+ * | `RemoteError`                                                   | what its server says                              |
+ * | `ToolNotFound`, `UnknownServer`, `CapabilityMissing`            | use another tool                                  |
+ * | `Unauthorized`, `Forbidden`, `ElicitationRequired`              | tell the user, who alone can change it            |
+ * | `LimitExceeded`                                                 | ask for less                                      |
+ * | `ConnectFailed`, `ConnectionClosed`, `ConnectionUnavailable`    | go on without it, or try again and when           |
+ * | `HandshakeFailed`, `HttpError`, `RequestTimeout`                | the same                                          |
+ * | `SessionExpired`, `SpawnFailed`                                 | the same                                          |
+ * | `ConfigInvalid`, `VersionMismatch`, `MetaFailed`, `CloseFailed` | go on without it                                  |
+ * | `InvalidResult`, `OutputInvalid`                                | not call it again for the same: it has run        |
+ * | `TaskFailed`                                                    | look before it calls it again                     |
+ * | `OutcomeUnknown`, `ResponseLost`, `ProtocolViolation`           | find out whether it has run before it calls again |
+ * | any of these that may have been executed                        | the same                                          |
+ * | `ServersFailed`                                                 | as for the first of its errors                    |
+ *
+ * @since 0.1.0
+ * @category presets
+ */
+export const explained: ToolFailure = internal.explained
+
+/**
+ * As the OpenAI Agents SDK: the server's own words for a JSON-RPC error, and which tool of which server for any other,
+ * after an invitation to try again. It gives that invitation even where the call may have run: prefer `explained`.
+ *
+ * @since 0.1.0
+ * @category presets
+ */
+export const openAiAgents: ToolFailure = internal.openAiAgents
+
+/**
+ * The same text for every error.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const constant = (text: string): ToolFailure => () => text
+
+/**
+ * The text in the place of an error, or the error.
+ *
+ * @since 0.1.0
+ * @category running
+ */
+export const handle = <R = never>(
+  failure: ToolFailure<R>,
+  error: McpError.McpError,
+  call: FailedCall
+): Effect.Effect<string, McpError.McpError, R> =>
+  Effect.suspend(() => {
+    if (failure === "propagate") return Effect.fail(error)
+    const text = failure(error, call)
+    return typeof text === "string" ? Effect.succeed(text) : text
+  })

@@ -1,0 +1,66 @@
+/**
+ * What a model has written as the arguments of a call.
+ *
+ * Owns: that they are an object that fits the tool, before anything else happens.
+ */
+import * as Either from "effect/Either"
+import * as JsonSchema from "../../JsonSchema.js"
+import * as McpError from "../../McpError.js"
+import * as McpProtocol from "../../McpProtocol.js"
+import * as ToolSchema from "../../ToolSchema.js"
+import type { AgentTool } from "../../Toolset.js"
+import * as Known from "../connection/known.js"
+
+type Checked<A> = Either.Either<A, McpError.ArgumentsInvalid>
+
+const none: McpProtocol.JsonObject = Object.freeze({})
+
+export interface Wishes {
+  /** Whether null stands for what is absent. */
+  readonly nullable: boolean
+  /** Whether the whole schema counts. */
+  readonly validate: boolean
+}
+
+/** JSON as text, or a value. */
+export const parse = (tool: AgentTool, input: unknown): Checked<McpProtocol.JsonObject> => {
+  if (input === undefined || input === "") return Either.right(none)
+  if (typeof input !== "string") {
+    return McpProtocol.isObject(input) ? Either.right(input) : Either.left(about(tool, "must be an object"))
+  }
+  try {
+    const parsed: unknown = JSON.parse(input)
+    return McpProtocol.isObject(parsed) ? Either.right(parsed) : Either.left(about(tool, "must be a JSON object"))
+  } catch {
+    return Either.left(about(tool, "is not valid JSON"))
+  }
+}
+
+/** The arguments for the server, if they fit the tool. */
+export const check = (
+  tool: AgentTool,
+  written: McpProtocol.JsonObject,
+  { nullable, validate }: Wishes
+): Checked<McpProtocol.JsonObject> => {
+  const args = nullable ? ToolSchema.withoutFillIns(tool.definition.inputSchema, written) : written
+  const missing = Known.problem(tool.server, tool.tool, tool.definition, args)
+  if (missing !== undefined) return Either.left(missing)
+  if (!validate) return Either.right(args)
+  const validation = JsonSchema.compile(tool.definition.inputSchema).validate(args)
+  return validation._tag !== "Invalid" ? Either.right(args) : Either.left(
+    invalid(tool, validation.problems.map(({ path, problem }) => ({ field: fieldOf(path), problem })))
+  )
+}
+
+const fieldOf = (path: string): string => path === "" ? "arguments" : `arguments.${path}`
+
+const about = (tool: AgentTool, problem: string) => invalid(tool, [{ field: "arguments", problem }])
+
+const invalid = (tool: AgentTool, problems: ReadonlyArray<McpError.ConfigProblem>): McpError.ArgumentsInvalid =>
+  new McpError.ArgumentsInvalid({
+    server: tool.server,
+    operation: "tools/call",
+    executed: "no",
+    tool: McpError.displayText(tool.tool, 256),
+    problems
+  })

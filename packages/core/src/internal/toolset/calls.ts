@@ -1,0 +1,376 @@
+/**
+ * Calls of one who asks.
+ *
+ * Owns: the order of the steps of a call, and that each approval is good for one.
+ * May not touch: how a step is done.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as McpConnection from "../../McpConnection.js"
+import * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import * as ToolApproval from "../../ToolApproval.js"
+import * as ToolFailure from "../../ToolFailure.js"
+import type * as ToolOutput from "../../ToolOutput.js"
+import type { AgentTool, CallError, CallOptions, OutgoingCall, ToolIdentity, ToolResult } from "../../Toolset.js"
+import type { Connection } from "../connection/connection.js"
+import * as Errors from "../engine/errors.js"
+import * as Answer from "./answer.js"
+import * as Arguments from "./arguments.js"
+import { idOf } from "./table.js"
+import type { Parts, Visible } from "./toolset.js"
+
+type Asked = string | ToolIdentity
+
+/** A call that may be made. */
+interface Ready {
+  readonly tool: AgentTool
+  readonly args: McpProtocol.JsonObject
+}
+
+/** A server that took back a tool without a word says so when it is called. */
+const unknownTool: ReadonlySet<number> = new Set([-32601, -32602])
+
+/** How many used approvals are remembered. */
+const mostUsed = 10_000
+
+export class Calls<Request, R, A> {
+  constructor(
+    private readonly parts: Parts<Request, R, A>,
+    private readonly visible: Visible<Request, R, A>,
+    private readonly request: Request | undefined
+  ) {}
+
+  call<B>(asked: Asked, input: unknown, options?: CallOptions<B>): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    return this.after(asked, options, (found) =>
+      Effect.gen(this, function*() {
+        const { settings } = this.parts
+        const known = found(yield* this.find(asked, settings.id))
+        const written = yield* Arguments.parse(known, input)
+        const tool = found(yield* this.asItIs(known, options))
+        const args = yield* Arguments.check(tool, written, {
+          nullable: tool.strict && settings.looks.schemas === "nullable",
+          validate: settings.of(tool.server).validateArguments
+        })
+        yield* this.unlessApprovalIsNeeded(tool, args)
+        return { tool, args }
+      }))
+  }
+
+  approve<B>(
+    pending: ToolApproval.PendingApproval,
+    options?: CallOptions<B>
+  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    const ready = this.after(pending, options, (found) =>
+      Effect.gen(this, function*() {
+        const known = found(yield* this.find(pending, pending.server))
+        const tool = found(yield* this.asItIs(known, options))
+        const args = yield* Arguments.check(tool, pending.arguments, {
+          nullable: false,
+          validate: this.parts.settings.of(tool.server).validateArguments
+        })
+        return { tool, args }
+      }))
+    return Effect.zipRight(this.use(pending), ready)
+  }
+
+  reject(pending: ToolApproval.PendingApproval, reason = ""): Effect.Effect<ToolResult<never>, McpError.McpError> {
+    return Effect.as(this.use(pending), {
+      _tag: "Rejected",
+      reason,
+      text: `The call of "${McpError.displayText(pending.name, 256)}" was rejected by a person${
+        reason === "" ? "" : `: ${McpError.displayText(reason, 2000)}`
+      }. It has not run.`
+    })
+  }
+
+  // ---------------------------------------------------------------------------------------------
+  // Before the call
+  // ---------------------------------------------------------------------------------------------
+
+  /** The call once everything that comes before it is done. What goes wrong there is told as what goes wrong in it. */
+  private after<B>(
+    asked: Asked,
+    options: CallOptions<B> | undefined,
+    ready: (found: (tool: AgentTool) => AgentTool) => Effect.Effect<Ready, CallError, R>
+  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    return Effect.suspend(() => {
+      let tool: AgentTool | undefined = undefined
+      return Effect.matchEffect(ready((_) => tool = _), {
+        onFailure: (error) => isForCaller(error) ? Effect.fail(error) : this.failed(tool, asked, error, options),
+        onSuccess: ({ args, tool }) => this.run(tool, args, options)
+      })
+    })
+  }
+
+  /** The tool, if it is shown. What is not known is looked for once more. */
+  private find(asked: Asked, where: string): Effect.Effect<AgentTool, CallError, R> {
+    const { source: { lists }, tables } = this.parts
+    return Effect.gen(this, function*() {
+      let table = tables.of(yield* lists.current)
+      if (table.clash === undefined && table.find(asked) === undefined) table = tables.of(yield* lists.tools)
+      const tool = table.find(asked)
+      if (tool !== undefined && (yield* this.visible.shows(tool))) return tool
+      if (table.clash !== undefined) {
+        // Where not all tools can have names together, those that are shown may.
+        const { tools } = yield* this.visible.list
+        const shown = tools.find((_) => isAsked(_, asked))
+        if (shown !== undefined) return shown
+      }
+      return yield* notFound(where, asked)
+    })
+  }
+
+  /**
+   * The tool as its server has it now: where its list is out of date it is read first, so that everything that follows is
+   * decided about what is called.
+   */
+  private asItIs(
+    tool: AgentTool,
+    options: McpConnection.CallOptions | undefined
+  ): Effect.Effect<AgentTool, CallError, R> {
+    return Effect.gen(this, function*() {
+      const connection = yield* this.parts.source.connection(tool.server)
+      const { tools } = connection.catalog
+      const known = yield* tools.current
+      if (known === undefined || !known.stale) return tool
+      const read = yield* (connection as Connection).inTime(tools.get, "tools/call", options)
+      // What an earlier run has left is enough to show a tool, and not to call it.
+      if (read.origin === "store" && read.error !== undefined) {
+        return yield* Effect.fail(Errors.about(read.error, "tools/call", "no"))
+      }
+      return tools.find(tool.tool) === undefined ? yield* gone(tool) : yield* this.find(identityOf(tool), tool.server)
+    })
+  }
+
+  private unlessApprovalIsNeeded(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<void, CallError, R> {
+    const { id, approvalExpiresIn, of } = this.parts.settings
+    const { approval } = of(tool.server)
+    if (approval === ToolApproval.never) return Effect.void
+    return Effect.flatMap(this.parts.source.connection(tool.server), ({ config }) => {
+      const required = ToolApproval.isRequired(approval, {
+        server: tool.server,
+        tool: tool.tool,
+        arguments: args,
+        annotations: tool.annotations,
+        trusted: config.trusted === true
+      }, this.request)
+      const call = { toolset: id, server: tool.server, tool: tool.tool, name: tool.name, arguments: args }
+      return Effect.flatMap(
+        Effect.isEffect(required) ? required : Effect.succeed(required),
+        (required) =>
+          !required ? Effect.void : Effect.flatMap(
+            ToolApproval.pending(call, { expiresIn: approvalExpiresIn }),
+            (pending) =>
+              Effect.fail(
+                new ToolApproval.ApprovalRequired({
+                  server: tool.server,
+                  operation: "tools/call",
+                  executed: "no",
+                  pending
+                })
+              )
+          )
+      )
+    })
+  }
+
+  /** Takes the answer of a person, once. */
+  private use(pending: ToolApproval.PendingApproval): Effect.Effect<void, McpError.McpError> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const { settings: { id }, used } = this.parts
+      const problem = pending.toolset !== id
+        ? `is for the toolset "${McpError.displayText(pending.toolset, 256)}", not for "${id}"`
+        : !ToolApproval.isIntact(pending)
+        ? "is not what approval was asked for"
+        : ToolApproval.isExpired(pending, now)
+        ? "has expired; the call must be made anew"
+        : used.has(pending.id)
+        ? "was answered already"
+        : undefined
+      if (problem !== undefined) return Effect.fail(unusable(pending, problem))
+      used.add(pending.id)
+      if (used.size > mostUsed) used.delete(used.values().next().value!)
+      return Effect.void
+    })
+  }
+
+  // ---------------------------------------------------------------------------------------------
+  // The call
+  // ---------------------------------------------------------------------------------------------
+
+  private run<B>(
+    tool: AgentTool,
+    args: McpProtocol.JsonObject,
+    options: CallOptions<B> | undefined
+  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    const { onToolError, output, validateOutput } = this.parts.settings.of(tool.server)
+    const call: OutgoingCall = Object.freeze({
+      server: tool.server,
+      tool: tool.tool,
+      name: tool.name,
+      arguments: args
+    })
+    const wishes = { validate: validateOutput, onToolError: options?.onToolError ?? onToolError }
+    return this.send(tool, call, options).pipe(
+      Effect.flatMap((result) => Answer.judge(tool, result, wishes)),
+      Effect.flatMap((result) =>
+        Effect.map(this.extracted(result, call), (customData): ToolResult<A | B> => ({
+          _tag: "Success",
+          tool,
+          output: (options?.output ?? output as ToolOutput.ToolOutput<A | B>).convert(result, tool.definition),
+          isError: result.isError === true,
+          result,
+          customData
+        }))
+      ),
+      Effect.catchAll((error) => this.failed(tool, tool, error, options))
+    )
+  }
+
+  private send(
+    tool: AgentTool,
+    call: OutgoingCall,
+    options: CallOptions<unknown> | undefined
+  ): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError, R> {
+    const { failure: _, onToolError: __, output: ___, ...wire } = options ?? {}
+    return Effect.gen(this, function*() {
+      const connection = yield* this.parts.source.connection(tool.server)
+      const meta = yield* this.metaOf(tool, call)
+      let isListed = false
+      const orGone = (error: McpError.RemoteError) => {
+        if (isListed || !unknownTool.has(error.code)) return Effect.fail(error)
+        isListed = true
+        return this.orGone(tool, connection, error)
+      }
+      const next = (
+        change: { readonly arguments?: McpProtocol.JsonObject; readonly meta?: McpProtocol.JsonObject } = {}
+      ) =>
+        Effect.catchTag(
+          McpConnection.callTool(
+            connection,
+            { name: tool.tool, arguments: change.arguments ?? call.arguments },
+            withMeta(wire, { ...meta, ...wire.meta, ...change.meta })
+          ),
+          "RemoteError",
+          orGone
+        )
+      const { around } = this.parts.options
+      return yield* around === undefined ? next() : around(call, next)
+    })
+  }
+
+  /** Its server is asked once for each call whether it has the tool. */
+  private orGone(
+    tool: AgentTool,
+    { catalog: { tools } }: McpConnection.McpConnection,
+    error: McpError.RemoteError
+  ): Effect.Effect<never, McpError.McpError> {
+    return Effect.flatMap(
+      Effect.option(tools.refresh),
+      (read) => Effect.fail(read._tag === "Some" && tools.find(tool.tool) === undefined ? gone(tool) : error)
+    )
+  }
+
+  private metaOf(
+    tool: AgentTool,
+    call: OutgoingCall
+  ): Effect.Effect<McpProtocol.JsonObject | undefined, McpError.McpError, R> {
+    const { meta } = this.parts.options
+    if (meta === undefined) return Effect.succeed(undefined)
+    const resolved = Effect.suspend(() => {
+      const resolved = meta(call, this.request)
+      return Effect.isEffect(resolved) ? resolved : Effect.succeed(resolved)
+    })
+    return Effect.catchAllCause(
+      Effect.flatMap(
+        resolved,
+        (meta) => meta === undefined || isPlain(meta) ? Effect.succeed(meta) : Effect.die("not an object")
+      ),
+      (cause) =>
+        Cause.isInterruptedOnly(cause) ? Effect.failCause(cause as Cause.Cause<never>) : Effect.fail(
+          new McpError.MetaFailed({
+            server: tool.server,
+            operation: "tools/call",
+            executed: "no",
+            tool: McpError.displayText(tool.tool, 256),
+            detail: "the function that gives it failed, or gave something that is no object; the tool was not called"
+          })
+        )
+    )
+  }
+
+  /** The call has run, whatever becomes of this. */
+  private extracted(result: McpProtocol.CallToolResult, call: OutgoingCall): Effect.Effect<unknown> {
+    const { extract } = this.parts.options
+    if (extract === undefined) return Effect.succeed(undefined)
+    return Effect.catchAllCause(
+      Effect.sync(() => extract(result, call)),
+      () =>
+        Effect.as(
+          Effect.annotateLogs(
+            Effect.logError(`the data of the application could not be taken from a result of "${call.name}"`),
+            "mcp.server",
+            call.server
+          ),
+          undefined
+        )
+    )
+  }
+
+  /** A text for the model in the place of the error, or the error. */
+  private failed<B>(
+    tool: AgentTool | undefined,
+    asked: Asked,
+    error: McpError.McpError,
+    options: CallOptions<B> | undefined
+  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    const server = tool?.server ?? error.server
+    const failure = options?.failure ?? this.parts.settings.of(server).failure
+    const name = tool?.name ?? (typeof asked === "string" ? asked : idOf(asked.server, asked.tool))
+    const call = { server, tool: tool?.tool ?? name, name: McpError.displayText(name, 256) }
+    return Effect.map(ToolFailure.handle(failure, error, call), (text) => ({ _tag: "Failure", tool, text, error }))
+  }
+}
+
+const isAsked = (tool: AgentTool, asked: Asked): boolean =>
+  typeof asked === "string" ? tool.name === asked : tool.server === asked.server && tool.tool === asked.tool
+
+const identityOf = ({ server, tool }: AgentTool): ToolIdentity => ({ server, tool })
+
+/** What no model is told, because it is the caller who has to do something. */
+const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> =>
+  error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash"
+
+const isPlain = (u: unknown): u is McpProtocol.JsonObject => typeof u === "object" && u !== null && !Array.isArray(u)
+
+const withMeta = <O extends McpConnection.CallOptions>(options: O, meta: McpProtocol.JsonObject): O =>
+  Object.keys(meta).length === 0 ? options : { ...options, meta }
+
+const gone = (tool: AgentTool): McpError.ToolNotFound =>
+  new McpError.ToolNotFound({
+    server: tool.server,
+    operation: "tools/call",
+    executed: "no",
+    tool: McpError.displayText(tool.tool, 256),
+    detail: "its server does not list it any more"
+  })
+
+/** The same for a tool that does not exist and for one that is not shown. */
+const notFound = (server: string, asked: Asked): McpError.ToolNotFound =>
+  new McpError.ToolNotFound({
+    server: McpError.displayText(server, 256),
+    operation: "tools/call",
+    executed: "no",
+    tool: McpError.displayText(typeof asked === "string" ? asked : asked.tool, 256),
+    detail: "it is not among the tools that may be used"
+  })
+
+const unusable = (pending: ToolApproval.PendingApproval, problem: string): McpError.ConfigInvalid =>
+  new McpError.ConfigInvalid({
+    server: McpError.displayText(pending.server, 256),
+    operation: "approve",
+    executed: "no",
+    problems: [{ field: "pending", problem }]
+  })

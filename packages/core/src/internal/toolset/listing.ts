@@ -1,0 +1,60 @@
+/**
+ * One decision for each tool of a list.
+ *
+ * Owns: order, how many decisions are made at once, and the bound on all of them together.
+ * May not touch: how a decision is made.
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Decision from "./decision.js"
+
+export interface Bounds {
+  readonly concurrency: number
+  /** For all decisions together, in milliseconds. */
+  readonly total: number
+}
+
+/** What is kept, in order: the same list where that is everything. An effect only where a decision is one. */
+export const keep = <A, R>(
+  server: string,
+  items: ReadonlyArray<A>,
+  decide: (item: A) => Decision.Decision<R>,
+  bounds: Bounds
+): ReadonlyArray<A> | Effect.Effect<ReadonlyArray<A>, never, R> => {
+  const decisions: Array<Decision.Decision<R>> = []
+  const open: Array<number> = []
+  for (let i = 0; i < items.length; i++) {
+    const decision = decide(items[i]!)
+    decisions.push(decision)
+    if (typeof decision !== "boolean") open.push(i)
+  }
+  const chosen = (answers: ReadonlyArray<unknown>): ReadonlyArray<A> =>
+    answers.every((_) => _ === true) ? items : items.filter((_, i) => answers[i] === true)
+  if (open.length === 0) return chosen(decisions)
+  return Effect.suspend(() => {
+    const answers: Array<unknown> = decisions.slice()
+    const all = Effect.forEach(
+      open,
+      (i) => Effect.map(Decision.toEffect(decisions[i]!), (answer) => void (answers[i] = answer)),
+      { concurrency: bounds.concurrency, discard: true }
+    )
+    return Effect.flatMap(Decision.before(all, bounds.total), (end) => {
+      if (Option.isSome(end)) {
+        // They do not fail: it is an interruption, or a defect of a logger.
+        return Exit.isFailure(end.value) ? Effect.failCause(end.value.cause) : Effect.succeed(chosen(answers))
+      }
+      // A late answer must not change what was chosen.
+      const kept = chosen(answers.slice())
+      const undecided = open.filter((i) => typeof answers[i] !== "boolean").length
+      return Effect.as(
+        Decision.report(
+          server,
+          `the filter did not decide on ${undecided} of ${items.length} tools within ${bounds.total} ms, ` +
+            "so they are excluded"
+        ),
+        kept
+      )
+    })
+  })
+}

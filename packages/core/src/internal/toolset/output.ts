@@ -1,0 +1,172 @@
+/**
+ * From the result of a tool to what an agent gets.
+ */
+import type * as McpProtocol from "../../McpProtocol.js"
+import type { BinaryContent, FastMcpResult, OpenAiItem, Part, ToolOutput } from "../../ToolOutput.js"
+import { sameJson } from "../catalog/drift.js"
+import { freeze, isObject } from "../protocol/json.js"
+import { inWords, isAudio, isImage, isLink, isResource, isText } from "./content.js"
+
+type Result = McpProtocol.CallToolResult
+type Block = McpProtocol.ContentBlock
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const valueIn = (structured: McpProtocol.JsonObject): unknown => {
+  const keys = Object.keys(structured)
+  return keys.length === 1 ? structured[keys[0]!] : undefined
+}
+
+/** A number that is only exact as a text: structured content has lost its last digits. */
+const unsafeInteger = /(?<![\d.])\d{16}/
+
+/**
+ * Whether a block is structured content once more, as a text. Servers that may only structure objects wrap other values in
+ * one, and repeat the bare value.
+ */
+const repeats = (block: Block, structured: McpProtocol.JsonObject): boolean => {
+  if (!isText(block)) return false
+  const only = valueIn(structured)
+  if (only === block.text) return true
+  if (unsafeInteger.test(block.text)) return false
+  const value = parsed(block.text)
+  return value !== undefined && (sameJson(value, structured) || sameJson(value, only))
+}
+
+interface Options {
+  readonly structured?: "prefer" | "append" | "ignore" | undefined
+  readonly single?: "list" | "unwrap" | undefined
+}
+
+export const make = ({ single = "list", structured = "prefer" }: Options = {}): ToolOutput<never> => ({
+  name: `parts(${structured}, ${single})`,
+  convert: (result) => {
+    const parts = partsOf(result, structured)
+    return (single === "unwrap" && parts.length === 1 ? parts[0] : parts) as never
+  }
+})
+
+const partsOf = (
+  { content, isError, structuredContent }: Result,
+  structured: NonNullable<Options["structured"]>
+): ReadonlyArray<Part> => {
+  if (structuredContent === undefined || structured === "ignore") return content
+  const json: Part = { type: "json", value: structuredContent }
+  // The texts of a failure are what it says about itself.
+  if (structured === "prefer" && isError !== true) {
+    return [
+      json,
+      ...content.filter((_) => !repeats(_, structuredContent))
+    ]
+  }
+  return content.some((_) => repeats(_, structuredContent)) ? content : [...content, json]
+}
+
+export const failed = "Error: "
+
+export const text = (result: Result): string =>
+  `${result.isError === true ? failed : ""}${partsOf(result, "prefer").map(inWords).join("\n")}`
+
+const isEmpty = (object: McpProtocol.JsonObject): boolean => Object.keys(object).length === 0
+
+export const openAiAgents = (useStructured: boolean) => ({ content, isError, structuredContent }: Result) => {
+  if (useStructured && isError !== true && structuredContent !== undefined && !isEmpty(structuredContent)) {
+    return JSON.stringify(structuredContent)
+  }
+  const items = content.map(openAiItem)
+  return items.length === 1 ? items[0]! : items
+}
+
+const openAiItem = (block: Block): OpenAiItem =>
+  isText(block)
+    ? { type: "text", text: block.text }
+    : isImage(block)
+    ? { type: "image", image_url: `data:${block.mimeType};base64,${block.data}` }
+    : { type: "text", text: JSON.stringify(block) }
+
+export const ohMyPi = (
+  { content, isError, structuredContent }: Result
+): ReadonlyArray<McpProtocol.TextContent | McpProtocol.ImageContent> => {
+  const images = content.filter(isImage)
+  const texts = content.filter((_) => !isImage(_)).map((block) =>
+    isResource(block) && typeof block.resource.text === "string"
+      ? `[Resource: ${block.resource.uri}]\n${block.resource.text}`
+      : inWords(block)
+  )
+  if (
+    structuredContent !== undefined && !content.some((_) => isText(_) && sameJson(parsed(_.text), structuredContent))
+  ) {
+    texts.push(`\`\`\`json\n${JSON.stringify(structuredContent, undefined, 2)}\n\`\`\``)
+  }
+  const text = `${isError === true ? failed : ""}${texts.join("\n\n")}`
+  return text === "" ? images : [{ type: "text", text }, ...images]
+}
+
+export const uiPath = ({ content }: Result): ReadonlyArray<McpProtocol.JsonObject> =>
+  content.map((block) => withoutNulls(block) as McpProtocol.JsonObject)
+
+/** What is in `_meta` is the server's own: it stays as it came. */
+const withoutNulls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, field]) => field !== null && field !== undefined)
+      .map(([key, field]) => [key, key === "_meta" ? field : withoutNulls(field)])
+  )
+}
+
+export const pydanticAi = (
+  { content, isError, structuredContent }: Result,
+  tool: McpProtocol.Tool | undefined
+): unknown => {
+  if (isError === true) {
+    const said = structuredContent === undefined
+      ? content.filter(isText).map((_) => _.text).join("\n")
+      : JSON.stringify(structuredContent)
+    return said === "" ? `Tool '${tool?.name ?? ""}' returned an error` : said
+  }
+  if (structuredContent !== undefined && content.every(isText)) {
+    const keys = Object.keys(structuredContent)
+    return keys.length === 1 && keys[0] === "result" ? structuredContent.result : structuredContent
+  }
+  const parts = content.map(pydanticPart)
+  return parts.length === 1 ? parts[0] : parts
+}
+
+const pydanticPart = (block: Block): unknown => {
+  if (isText(block)) {
+    if (!block.text.startsWith("{") && !block.text.startsWith("[")) return block.text
+    const value = parsed(block.text)
+    // What is nested more deeply than a message may be, could not be written down by whoever gets it.
+    return value !== undefined && freeze(value) ? value : block.text
+  }
+  if (isImage(block) || isAudio(block)) return binary(block.data, block.mimeType)
+  if (isResource(block)) {
+    const { blob, mimeType, text } = block.resource
+    if (typeof text === "string") return text
+    return typeof blob === "string" ? binary(blob, mimeType ?? "application/octet-stream") : block
+  }
+  return isLink(block) ? block.uri : block
+}
+
+const binary = (data: string, mediaType: string): BinaryContent => ({ kind: "binary", data, media_type: mediaType })
+
+export const fastMcp = (
+  { _meta, content, isError, structuredContent }: Result,
+  tool: McpProtocol.Tool | undefined
+): FastMcpResult => ({
+  content,
+  structuredContent,
+  meta: _meta,
+  isError: isError === true,
+  data: structuredContent !== undefined && tool?.outputSchema?.["x-fastmcp-wrap-result"] === true
+    ? structuredContent.result
+    : structuredContent
+})

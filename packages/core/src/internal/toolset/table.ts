@@ -1,0 +1,147 @@
+/**
+ * The tools of all servers under their names for agents.
+ *
+ * Owns: what is derived from the lists of servers without regard to who asks, once for as long as they stay the same.
+ * May not touch: filters.
+ */
+import * as Either from "effect/Either"
+import type { ServerList } from "../../McpCatalog.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import type * as ToolNaming from "../../ToolNaming.js"
+import * as ToolSchema from "../../ToolSchema.js"
+import type { AgentTool, ToolIdentity } from "../../Toolset.js"
+
+export type ToolLists = ReadonlyArray<ServerList<McpProtocol.Tool>>
+
+export interface Looks {
+  readonly naming: ToolNaming.ToolNaming
+  readonly reserved: ReadonlySet<string>
+  readonly schemas: "verbatim" | "strict" | "nullable"
+  readonly includeReturnSchema: boolean
+}
+
+/** One tool of one server, before it has a name. */
+export interface Found {
+  readonly list: ServerList<McpProtocol.Tool>
+  readonly definition: McpProtocol.Tool
+}
+
+/** The tools of one set of lists. */
+export class Table {
+  readonly tools: ReadonlyArray<AgentTool>
+  /** Why not all of them can have names together. Fewer of them may. */
+  readonly clash: ToolNaming.NamesClash | undefined
+  private readonly byServer = new Map<string, Map<McpProtocol.Tool, AgentTool>>()
+  private readonly byName = new Map<string, AgentTool>()
+  private byId: Map<string, AgentTool> | undefined = undefined
+
+  constructor(readonly found: ReadonlyArray<Found>, looks: Looks, before: Table | undefined) {
+    const named = nameAll(found, looks, before)
+    this.clash = Either.isLeft(named) ? named.left : undefined
+    this.tools = Either.getOrElse(named, () => [])
+    for (const tool of this.tools) {
+      this.byName.set(tool.name, tool)
+      let ofServer = this.byServer.get(tool.server)
+      if (ofServer === undefined) this.byServer.set(tool.server, ofServer = new Map())
+      ofServer.set(tool.definition, tool)
+    }
+  }
+
+  /** By its name, or by what tells it whatever its name is. */
+  find(asked: string | ToolIdentity): AgentTool | undefined {
+    if (typeof asked === "string") return this.byName.get(asked)
+    this.byId ??= new Map(this.tools.map((_) => [_.id, _]))
+    return this.byId.get(idOf(asked.server, asked.tool))
+  }
+
+  of(server: string, definition: McpProtocol.Tool): AgentTool | undefined {
+    return this.byServer.get(server)?.get(definition)
+  }
+}
+
+export const nameAll = (
+  found: ReadonlyArray<Found>,
+  looks: Looks,
+  before: Table | undefined
+): Either.Either<ReadonlyArray<AgentTool>, ToolNaming.NamesClash> =>
+  Either.map(
+    looks.naming.names(
+      found.map(({ definition, list }) => ({ server: list.server, tool: definition.name })),
+      looks.reserved
+    ),
+    (names) => Object.freeze(found.map((tool, i) => agentTool(tool, names[i]!, looks, before)))
+  )
+
+/** The one that was there before, where nothing about it is different. */
+const agentTool = ({ definition, list }: Found, name: string, looks: Looks, before: Table | undefined): AgentTool => {
+  const deferred = list.origin === "deferred"
+  const known = before?.of(list.server, definition)
+  if (known !== undefined && known.name === name && known.deferred === deferred) return known
+  const { schema, strict } = schemaOf(definition, looks.schemas)
+  return Object.freeze({
+    id: idOf(list.server, definition.name),
+    name,
+    title: ToolSchema.titleOf(definition),
+    description: ToolSchema.describe(definition),
+    inputSchema: schema,
+    strict,
+    outputSchema: looks.includeReturnSchema ? definition.outputSchema : undefined,
+    annotations: definition.annotations,
+    server: list.server,
+    tool: definition.name,
+    deferred,
+    definition
+  })
+}
+
+const schemaOf = ({ inputSchema }: McpProtocol.Tool, schemas: Looks["schemas"]): ToolSchema.StrictSchema => {
+  if (schemas === "verbatim") return { schema: inputSchema, strict: false }
+  const converted = ToolSchema.strict(inputSchema, { optional: schemas === "nullable" ? "nullable" : "require" })
+  return converted.strict ? converted : { schema: inputSchema, strict: false }
+}
+
+/** The first slash ends the name of the server. */
+export const idOf = (server: string, tool: string): string =>
+  `${/[%/]/.test(server) ? escaped(server) : server}/${tool}`
+
+const escaped = (server: string): string => server.replaceAll("%", "%25").replaceAll("/", "%2F")
+
+/** The table of the newest lists. */
+export class Tables {
+  private lists: ToolLists = []
+  private table: Table
+
+  constructor(private readonly looks: Looks, private readonly only: ReadonlySet<string> | undefined) {
+    this.table = new Table([], looks, undefined)
+  }
+
+  of(lists: ToolLists): Table {
+    if (!this.isKnown(lists)) {
+      this.lists = lists
+      const found = this.selected(lists).flatMap((list) => list.items.map((definition) => ({ list, definition })))
+      this.table = new Table(found, this.looks, this.table)
+    }
+    return this.table
+  }
+
+  get newest(): ToolLists {
+    return this.lists
+  }
+
+  selected(lists: ToolLists): ToolLists {
+    const { only } = this
+    return only === undefined ? lists : lists.filter((_) => only.has(_.server))
+  }
+
+  /** What else is said of a list changes no tool. */
+  private isKnown(lists: ToolLists): boolean {
+    return lists === this.lists || (lists.length === this.lists.length && lists.every((list, i) => {
+      const known = this.lists[i]!
+      return list.items === known.items && list.server === known.server && list.origin === known.origin
+    }))
+  }
+
+  named(found: ReadonlyArray<Found>): Either.Either<ReadonlyArray<AgentTool>, ToolNaming.NamesClash> {
+    return nameAll(found, this.looks, undefined)
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * Puts a toolset together, and gives each agent its toolbox.
+ *
+ * Owns: the order of the steps of a listing.
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Stream from "effect/Stream"
+import * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import * as ToolFilter from "../../ToolFilter.js"
+import type * as ToolOutput from "../../ToolOutput.js"
+import { isToolRequest } from "../../ToolRequest.js"
+import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
+import { Calls } from "./calls.js"
+import { instructionsOf } from "./instructions.js"
+import * as Settings from "./settings.js"
+import * as ToolSource from "./source.js"
+import { type Found, type Table, Tables, type ToolLists } from "./table.js"
+
+export const make = <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.Part>>(
+  source: Source,
+  options: ToolsetOptions<Request, R, A> = {}
+): Effect.Effect<Toolset<Request, R, A>, McpError.ConfigInvalid> =>
+  Effect.suspend(() => {
+    const from = ToolSource.of(source)
+    return Either.map(
+      Settings.make(options, Either.isLeft(from) ? from.left : []),
+      (settings): Toolset<Request, R, A> => {
+        const parts = new Parts(Either.getOrThrow(from), settings, options)
+        return {
+          id: settings.id,
+          for: (...[request]) => toolboxOf(parts, request as Request | undefined),
+          instructions: instructionsOf(parts)
+        }
+      }
+    )
+  })
+
+/** What all toolboxes of a toolset share. */
+export class Parts<Request, R, A> {
+  readonly tables: Tables
+  /** The approvals that were used: each is good for one call. */
+  readonly used = new Set<string>()
+
+  constructor(
+    readonly source: ToolSource.ToolSource,
+    readonly settings: Settings.Settings<Request, R, A>,
+    readonly options: ToolsetOptions<Request, R, A>
+  ) {
+    this.tables = new Tables(settings.looks, settings.only)
+  }
+}
+
+const toolboxOf = <Request, R, A>(
+  parts: Parts<Request, R, A>,
+  request: Request | undefined
+): Toolbox<R, A> => {
+  const visible = new Visible(parts, request)
+  const calls = new Calls(parts, visible, request)
+  return {
+    list: visible.list,
+    changes: Stream.mapEffect(parts.source.lists.changes, () => visible.list),
+    call: (tool, args, options) => calls.call(tool, args, options),
+    approve: (pending, options) => calls.approve(pending, options),
+    reject: (pending, reason) => calls.reject(pending, reason)
+  }
+}
+
+/** What one who asks may see. */
+export class Visible<Request, R, A> {
+  constructor(private readonly parts: Parts<Request, R, A>, private readonly request: Request | undefined) {}
+
+  readonly list: Effect.Effect<ToolList, ListError, R> = Effect.suspend(() => {
+    const { settings, source, tables } = this.parts
+    return Effect.flatMap(source.lists.tools, (lists) => {
+      const selected = tables.selected(lists)
+      const problems = selected.flatMap(({ error, server }) => error === undefined ? [] : [{ server, error }])
+      const missing = selected.filter((_) => _.origin === "unknown" && _.error !== undefined)
+      if (settings.onServerError === "fail" && missing.length > 0) return Effect.fail(failed(missing))
+      return Effect.map(
+        this.shown(tables.of(lists), selected),
+        (tools): ToolList => Object.freeze({ tools, problems: Object.freeze(problems) })
+      )
+    })
+  })
+
+  /** The tools that the filters show, under their names. */
+  private shown(table: Table, lists: ToolLists): Effect.Effect<ReadonlyArray<AgentTool>, ListError, R> {
+    const kept = lists.map((list) => this.keptOf(list))
+    if (kept.every((_) => Either.isRight(_) && !Effect.isEffect(_.right) && _.right === undefined)) {
+      return table.clash === undefined ? Effect.succeed(table.tools) : Effect.fail(table.clash)
+    }
+    const decided = Effect.forEach(
+      kept,
+      (tools) =>
+        Either.isLeft(tools)
+          ? Effect.fail(tools.left)
+          : Effect.isEffect(tools.right)
+          ? tools.right
+          : Effect.succeed(tools.right),
+      { concurrency: "unbounded" }
+    )
+    return Effect.flatMap(decided, (decided) => {
+      const found = lists.flatMap((list, i) =>
+        (decided[i] ?? list.items).map((definition): Found => ({ list, definition }))
+      )
+      if (table.clash !== undefined) return this.parts.tables.named(found)
+      return Effect.succeed(Object.freeze(found.map(({ definition, list }) => table.of(list.server, definition)!)))
+    })
+  }
+
+  /** Nothing where no filter says anything. */
+  private keptOf(
+    { items, server }: ToolLists[number]
+  ): Either.Either<
+    ReadonlyArray<McpProtocol.Tool> | Effect.Effect<ReadonlyArray<McpProtocol.Tool>, never, R> | undefined,
+    ListError
+  > {
+    const { filter } = this.parts.settings.of(server)
+    if (filter === undefined) return Either.right(undefined)
+    if (filter.needsRequest && !isToolRequest(this.request)) return Either.left(ToolFilter.missingRequest(server))
+    return Either.right(ToolFilter.evaluateAll(filter, server, items, this.request))
+  }
+
+  /** Whether this tool is shown, decided anew. */
+  shows(tool: AgentTool): Effect.Effect<boolean, ListError, R> {
+    const { filter } = this.parts.settings.of(tool.server)
+    if (filter === undefined) return Effect.succeed(true)
+    if (filter.needsRequest && !isToolRequest(this.request)) return Effect.fail(ToolFilter.missingRequest(tool.server))
+    const decision = ToolFilter.evaluate(filter, tool.definition, tool.server, this.request)
+    return Effect.isEffect(decision) ? decision : Effect.succeed(decision)
+  }
+}
+
+const failed = (lists: ToolLists): McpError.McpError => {
+  const errors = lists.map((_) => _.error!)
+  const [{ operation, server }] = errors as [McpError.McpError]
+  return errors.length === 1 ? errors[0]! : new McpError.ServersFailed({
+    server,
+    operation,
+    executed: "no",
+    errors: errors as unknown as McpError.ServersFailed["errors"]
+  })
+}
