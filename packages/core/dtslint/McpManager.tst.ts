@@ -1,18 +1,18 @@
 import type { KeyValueStore } from "@effect/platform"
+import type { McpError, McpTransport } from "@mcp-runtime/core"
 import {
   type Catalog,
   CatalogStore,
   McpCatalog,
   type McpConfig,
   type McpConnection,
-  McpError,
   McpManager,
   type McpProtocol,
   McpRuntime,
-  McpTransport,
   RequestLimit
 } from "@mcp-runtime/core"
-import { Config, type ConfigError, Effect, type Layer, type Scope, type Stream } from "effect"
+import type { Effect } from "effect"
+import { Config, type ConfigError, type Layer, type Scope, type Stream } from "effect"
 import { describe, expect, it } from "tstyche"
 
 declare const manager: McpManager.Manager

@@ -9,7 +9,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 import type * as Catalog from "./Catalog.js"
 import * as internal from "./internal/manager/lists.js"
 import type * as McpError from "./McpError.js"

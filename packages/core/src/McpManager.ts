@@ -185,7 +185,10 @@ export interface Manager {
    * connected (`strict`): then as it was before.
    */
   readonly connectAll: Effect.Effect<ReadonlyArray<string>, McpError.McpError>
-  /** Connects one server, or waits until it is. Fails with its error, which is also recorded. */
+  /**
+   * Connects one server, or waits for the attempt that is under way. Nothing is to be done for one that is connected, idle, or
+   * comes back by itself. Fails with the server's error, which is also recorded.
+   */
   readonly connect: (name: string) => Effect.Effect<void, McpError.McpError>
   /**
    * Connects those that have failed, and touches no other; with `failedOnly: false`, all are closed first. Gives the names of

@@ -1,9 +1,10 @@
 /**
  * Tools, calls and results as the APIs of models write them.
  *
- * Owns: the shapes of the OpenAI Responses API, of OpenAI chat completions, of the Anthropic Messages API and of the AI SDK of
- * Vercel. They are data: nothing of those systems is imported, and their own types accept what is made here.
- * May not touch: requests to models, the calling of tools. What a model answers is not trusted: reading it never throws.
+ * Owns: the shapes of the OpenAI Responses API, of OpenAI chat completions, of the Anthropic Messages API and of the
+ * AI SDK of Vercel. They are data: nothing of those systems is imported, and their own types accept what is made here.
+ * May not touch: requests to models, the calling of tools. What a model answers is not trusted: reading it never
+ * throws.
  *
  * @since 0.1.0
  */
@@ -30,8 +31,8 @@ export interface Describable {
 }
 
 /**
- * A call that a model asks for. Everything that looks like one is here, even without an id, a name or arguments, which are
- * empty texts then: a model wants an answer to each of its calls, and an error is one.
+ * A call that a model asks for. Everything that looks like one is here, even without an id, a name or arguments, which
+ * are empty texts then: a model wants an answer to each of its calls, and an error is one.
  *
  * @since 0.1.0
  * @category models
@@ -65,8 +66,8 @@ export interface ResultOptions {
 /**
  * An API of models: its definitions of tools, the calls in an answer of its models, and its form of a result.
  *
- * `calls` takes an answer or the list in it where calls are, skips everything else, and never throws. `result` names in words
- * what the API does not take as it is, such as audio.
+ * `calls` takes an answer or the list in it where calls are, skips everything else, and never throws. `result` names
+ * in words what the API does not take as it is, such as audio.
  *
  * @since 0.1.0
  * @category models
@@ -126,8 +127,8 @@ export interface OpenAiResult {
 }
 
 /**
- * The OpenAI Responses API. Results may have images (PNG, JPEG, GIF, WebP) and PDF files in them; they are one text where there
- * are none. It has no sign for a failure, so that the content of one starts with `Error:`.
+ * The OpenAI Responses API. Results may have images (PNG, JPEG, GIF, WebP) and PDF files in them; they are one text
+ * where there are none. It has no sign for a failure, so that the content of one starts with `Error:`.
  *
  * @example
  * ```ts
@@ -225,9 +226,9 @@ export interface AnthropicResult {
 }
 
 /**
- * The Anthropic Messages API. Results may have images and PDF files in them, those of a failure text alone, as that API wants
- * it; blank texts, which it refuses, are left out. `calls` takes a message of the assistant, or its content; tools that the API
- * runs itself are skipped.
+ * The Anthropic Messages API. Results may have images and PDF files in them, those of a failure text alone, as that
+ * API wants it; blank texts, which it refuses, are left out. `calls` takes a message of the assistant, or its content;
+ * tools that the API runs itself are skipped.
  *
  * @since 0.1.0
  * @category Anthropic
@@ -239,8 +240,8 @@ export const anthropic: Adapter<AnthropicTool, AnthropicResult> = internal.anthr
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What `jsonSchema()` of the AI SDK makes, which knows its schemas by the key `Symbol.for("vercel.ai.schema")`, of which types
- * can't speak. Without a validation: arguments are checked where the tool is called.
+ * What `jsonSchema()` of the AI SDK makes, which knows its schemas by the key `Symbol.for("vercel.ai.schema")`, of
+ * which types can't speak. Without a validation: arguments are checked where the tool is called.
  *
  * @since 0.1.0
  * @category AI SDK
@@ -305,8 +306,8 @@ export interface VercelTool<out A, out S = VercelSchema> {
  */
 export interface VercelOptions<A, S> {
   /**
-   * Runs a call. Its promise fails with what went wrong, which the AI SDK tells the model. It answers a text, the parts of
-   * `ToolOutput.make()`, or any other JSON. Default: tools that don't run by themselves.
+   * Runs a call. Its promise fails with what went wrong, which the AI SDK tells the model. It answers a text, the parts
+   * of `ToolOutput.make()`, or any other JSON. Default: tools that don't run by themselves.
    */
   readonly run?: ((call: Call, options: { readonly signal: AbortSignal | undefined }) => PromiseLike<A>) | undefined
   /** `jsonSchema` of the AI SDK, for its types. Default: the same value, made here. */
@@ -325,8 +326,8 @@ export interface VercelResult {
 }
 
 /**
- * The AI SDK of Vercel, versions 6 and 7. `tools` makes its record of tools. `calls` takes a result of `generateText`, or its
- * `toolCalls`; tools that a provider runs itself are skipped.
+ * The AI SDK of Vercel, versions 6 and 7. `tools` makes its record of tools. `calls` takes a result of `generateText`,
+ * or its `toolCalls`; tools that a provider runs itself are skipped.
  *
  * @example
  * ```ts

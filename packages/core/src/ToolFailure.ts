@@ -40,23 +40,23 @@ export type ToolFailure<R = never> =
  * what they say about the call: nothing of their stderr, their addresses, their commands, or the bodies of their HTTP
  * responses.
  *
- * | error                                                           | what the model can do                             |
- * |-----------------------------------------------------------------|---------------------------------------------------|
- * | `ArgumentsInvalid`, `RemoteError` -32602, unwritable params     | mend the arguments: it is told what is wrong      |
- * | `ToolFailed`                                                    | mend what the tool names                          |
- * | `RemoteError`                                                   | what its server says                              |
- * | `ToolNotFound`, `UnknownServer`, `CapabilityMissing`            | use another tool                                  |
- * | `Unauthorized`, `Forbidden`, `ElicitationRequired`              | tell the user, who alone can change it            |
- * | `LimitExceeded`                                                 | ask for less                                      |
- * | `ConnectFailed`, `ConnectionClosed`, `ConnectionUnavailable`    | go on without it, or try again and when           |
- * | `HandshakeFailed`, `HttpError`, `RequestTimeout`                | the same                                          |
- * | `SessionExpired`, `SpawnFailed`                                 | the same                                          |
- * | `ConfigInvalid`, `VersionMismatch`, `MetaFailed`, `CloseFailed` | go on without it                                  |
- * | `InvalidResult`, `OutputInvalid`                                | not call it again for the same: it has run        |
- * | `TaskFailed`                                                    | look before it calls it again                     |
- * | `OutcomeUnknown`, `ResponseLost`, `ProtocolViolation`           | find out whether it has run before it calls again |
- * | any of these that may have been executed                        | the same                                          |
- * | `ServersFailed`                                                 | as for the first of its errors                    |
+ * | error                                                           | what the model can do                        |
+ * |-----------------------------------------------------------------|----------------------------------------------|
+ * | `ArgumentsInvalid`, unwritable params, `RemoteError` -32602     | mend the arguments: it is told what is wrong |
+ * | `ToolFailed`                                                    | mend what the tool names                     |
+ * | `RemoteError`                                                   | what its server says                         |
+ * | `ToolNotFound`, `UnknownServer`, `CapabilityMissing`            | use another tool                             |
+ * | `Unauthorized`, `Forbidden`, `ElicitationRequired`              | tell the user, who alone can change it       |
+ * | `LimitExceeded`                                                 | ask for less                                 |
+ * | `ConnectFailed`, `ConnectionClosed`, `ConnectionUnavailable`    | go on without it, or try again and when      |
+ * | `HandshakeFailed`, `HttpError`, `RequestTimeout`                | the same                                     |
+ * | `SessionExpired`, `SpawnFailed`                                 | the same                                     |
+ * | `ConfigInvalid`, `VersionMismatch`, `MetaFailed`, `CloseFailed` | go on without it                             |
+ * | `InvalidResult`, `OutputInvalid`                                | not call it again for the same: it has run   |
+ * | `TaskFailed`                                                    | look before it calls it again                |
+ * | `OutcomeUnknown`, `ResponseLost`, `ProtocolViolation`           | find out whether it has run                  |
+ * | any of these that may have been executed                        | the same                                     |
+ * | `ServersFailed`                                                 | as for the first of its errors               |
  *
  * @since 0.1.0
  * @category presets

@@ -94,3 +94,7 @@ export * as ToolFailure from "./ToolFailure.js"
  * @since 0.1.0
  */
 export * as Toolset from "./Toolset.js"
+/**
+ * @since 0.1.0
+ */
+export * as ToolAdapters from "./ToolAdapters.js"

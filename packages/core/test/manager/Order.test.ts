@@ -137,7 +137,7 @@ describe("McpManager: one after the other", () => {
           { numRuns: 30 }
         )
       ),
-    60_000
+    120_000
   )
 
   for (const mode of ["parallel", "sequential"] as const) {
@@ -238,7 +238,7 @@ describe("McpManager: interrupted at every moment", () => {
               }
               assert.isAtLeast(moments, 2)
             }),
-          60_000
+          120_000
         )
       }
     }
@@ -270,7 +270,7 @@ describe("McpManager: interrupted at every moment", () => {
               }
             }
           }),
-        60_000
+        120_000
       )
     }
   }

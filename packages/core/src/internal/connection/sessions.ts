@@ -272,7 +272,7 @@ export class Sessions {
     if (this.channel === undefined || this.open.size > 0 || this.hasAside) return Effect.void
     const { scope } = this.channel
     this.channel = undefined
-    return Effect.map(within(Scope.close(scope, Exit.void), this.closeBound), (closed) => {
+    return Effect.map(within(Effect.uninterruptible(Scope.close(scope, Exit.void)), this.closeBound), (closed) => {
       if (Option.isNone(closed) || Exit.isFailure(closed.value)) this.closeFailures++
     })
   })

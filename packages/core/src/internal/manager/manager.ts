@@ -4,6 +4,7 @@
  * Owns: the order of what is done, what a start waits for, what is undone when it fails or is interrupted.
  * May not touch: how one server is connected or ends.
  */
+import * as Arr from "effect/Array"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -291,7 +292,7 @@ class Servers {
     entries: ReadonlyArray<Entry>,
     f: (entry: Entry) => Effect.Effect<A>
   ): Effect.Effect<Array<A>> {
-    return Effect.forEach([...entries].reverse(), f, { concurrency: this.settings.closing })
+    return Effect.forEach(Arr.reverse(entries), f, { concurrency: this.settings.closing })
   }
 
   connect(name: string): Result<void> {
@@ -358,7 +359,7 @@ class Servers {
     return Effect.uninterruptible(
       Effect.map(
         this.inReverse(this.entries, (entry) => this.leave(entry, how)),
-        (errors) => errors.reverse().filter((_) => _ !== undefined)
+        (errors) => Arr.reverse(errors).filter((_) => _ !== undefined)
       )
     )
   }
@@ -456,7 +457,7 @@ class Servers {
   readonly end: Effect.Effect<void> = Effect.suspend(() => {
     this.released = true
     const last = (entry: Entry) => Effect.zipRight(within(entry.abort, endsQuickly), entry.end)
-    return Effect.forEach([...this.changing, ...this.entries].reverse(), last, {
+    return Effect.forEach(Arr.reverse([...this.changing, ...this.entries]), last, {
       concurrency: "unbounded",
       discard: true
     }).pipe(

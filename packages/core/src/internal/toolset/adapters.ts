@@ -34,7 +34,9 @@ import { inWords, isImage, isJson, isResource } from "./content.js"
 // Tools
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Arguments are always an object, so that a schema which lets other values in as well loses nothing that could be said. */
+/**
+ * Arguments are always an object, so that a schema which lets other values in as well loses nothing that could be said.
+ */
 const objectSchema = (schema: JsonObject): ObjectSchema =>
   normalized(schema.type === "object" ? schema : { ...schema, type: "object" }) as ObjectSchema
 

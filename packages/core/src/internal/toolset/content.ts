@@ -2,8 +2,8 @@
  * What is in a block of content.
  *
  * Owns: which blocks are what their kind says, and what a block is called where only text is taken.
- * May not touch: the blocks. They are decoded leniently: a kind is all that is sure of them. One without the fields of its
- * kind is read as a kind that nobody knows, as JSON, so that nothing in it is lost and nothing throws.
+ * May not touch: the blocks. They are decoded leniently: a kind is all that is sure of them. One without the fields of
+ * its kind is read as a kind that nobody knows, as JSON, so that nothing in it is lost and nothing throws.
  */
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { Part } from "../../ToolOutput.js"

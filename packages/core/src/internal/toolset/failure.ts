@@ -1,8 +1,8 @@
 /**
  * Words for a model about a call that has failed.
  *
- * Owns: what each kind of error becomes. Bounded, whatever a server has written; and of servers only what they say about the
- * call itself, never their stderr, their addresses, their commands or the bodies of their HTTP responses.
+ * Owns: what each kind of error becomes. Bounded, whatever a server has written; and of servers only what they say
+ * about the call itself, never their stderr, their addresses, their commands or the bodies of their HTTP responses.
  */
 import * as McpError from "../../McpError.js"
 import type { FailedCall } from "../../ToolFailure.js"
@@ -12,7 +12,9 @@ const longest = 2000
 /** Shown to a model in its own right, so without controls, and URLs without what may be secret. */
 const shown = (text: string, max = longest): string => McpError.displayText(text, max)
 
-/** What a process has written to stderr is for people. It ends the message of its error, and can be inside another one. */
+/**
+ * What a process has written to stderr is for people. It ends the message of its error, and can be inside another one.
+ */
 const stderrOf = (error: McpError.McpError): string | undefined => {
   switch (error._tag) {
     case "OutcomeUnknown":

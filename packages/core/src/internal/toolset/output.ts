@@ -27,8 +27,8 @@ const valueIn = (structured: McpProtocol.JsonObject): unknown => {
 const unsafeInteger = /(?<![\d.])\d{16}/
 
 /**
- * Whether a block is structured content once more, as a text. Servers that may only structure objects wrap other values in
- * one, and repeat the bare value.
+ * Whether a block is structured content once more, as a text. Servers that may only structure objects wrap other
+ * values in one, and repeat the bare value.
  */
 const repeats = (block: Block, structured: McpProtocol.JsonObject): boolean => {
   if (!isText(block)) return false

@@ -5,6 +5,7 @@
  * May not touch: what becomes of it. A keyword that only describes, or that no dialect knows, is left out; one that restricts
  * values and has no place in a strict schema is a refusal.
  */
+import type { JsonObject } from "../../McpProtocol.js"
 import { isObject } from "../protocol/json.js"
 import { inside, maxDepth, own } from "./strictDocument.js"
 import type { Document, Part, Parts } from "./strictDocument.js"
@@ -33,19 +34,20 @@ export class Facts {
   values: ReadonlyArray<Scalar> | undefined
   items: Array<Part> | undefined
   union: Union | undefined
-  /** Set by `unevaluatedProperties`, which sees the names of all these schemas. */
-  sealed = false
+  /** The schema that combines all others here, and lets in only what they declare: `unevaluatedProperties`. */
+  sealer: JsonObject | undefined
   /** Whether it says that names it doesn't declare are welcome. */
   open = false
 
   /** Whether it restricts nothing besides its union. */
   get isBare(): boolean {
-    return this.types === undefined && this.values === undefined && this.items === undefined && !this.sealed &&
+    return this.types === undefined && this.values === undefined && this.items === undefined &&
+      this.sealer === undefined &&
       !this.open && this.bounds.size === 0 && this.required.size === 0 && this.declared.length === 0
   }
 
   get isClosed(): boolean {
-    return this.sealed || this.declared.some((_) => _.closed)
+    return this.sealer !== undefined || this.declared.some((_) => _.closed)
   }
 
   /** The same without the union: what each of its branches is added to. */
@@ -58,7 +60,7 @@ export class Facts {
     copy.types = this.types
     copy.values = this.values
     copy.items = this.items === undefined ? undefined : [...this.items]
-    copy.sealed = this.sealed
+    copy.sealer = this.sealer
     copy.open = this.open
     return copy
   }
@@ -98,6 +100,7 @@ const foreign = new Map<string, (value: unknown) => boolean>([
   ["propertyNames", (_) => _ === true],
   ["minProperties", (_) => _ === 0],
   ["maxProperties", () => false],
+  ["unevaluatedProperties", (_) => _ === true],
   ["prefixItems", () => false],
   ["contains", () => false],
   ["unevaluatedItems", (_) => _ === true],
@@ -146,7 +149,7 @@ export const isReference = (part: Part): boolean => {
 
 const restricts = (key: string): boolean =>
   foreign.has(key) || bounds.has(key) || key === "type" || key === "enum" || key === "const" || key === "properties" ||
-  key === "required" || key === "additionalProperties" || key === "unevaluatedProperties" || key === "items" ||
+  key === "required" || key === "additionalProperties" || key === "items" ||
   key === "anyOf" || key === "oneOf" || key === "allOf"
 
 /** What these schemas say together, on top of what is known. */
@@ -157,6 +160,11 @@ export const gather = (
   facts: Facts = new Facts()
 ): Facts | undefined => {
   const underWay = new Set<object>()
+  const [only] = parts
+  // It sees the names of all that its schema combines: here, all there are.
+  if (parts.length === 1 && facts.isBare && own(only!.schema, "unevaluatedProperties") === false) {
+    facts.sealer = only!.schema
+  }
   for (const part of parts) {
     if (!add(document, facts, part, path, underWay)) return undefined
   }
@@ -214,6 +222,7 @@ const addKeywords = (document: Document, facts: Facts, part: Part, path: string)
   const schema = part.schema
   for (const key of Object.keys(schema)) {
     const value = schema[key]
+    if (key === "unevaluatedProperties" && value === false && facts.sealer === part.schema) continue
     const restrictsNothing = foreign.get(key)
     if (restrictsNothing !== undefined) {
       if (restrictsNothing(value)) continue
@@ -259,13 +268,6 @@ const addKeyword = (document: Document, facts: Facts, key: string, part: Part, p
     case "anyOf":
     case "oneOf":
       return addUnion(document, facts, key, part, path)
-    case "unevaluatedProperties":
-      if (value === false) facts.sealed = true
-      else if (value !== true) {
-        document.refuse(path, `says "unevaluatedProperties", which a strict schema cannot`)
-        return false
-      }
-      return true
     default:
       return true
   }

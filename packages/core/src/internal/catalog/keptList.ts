@@ -1,0 +1,215 @@
+/**
+ * One list of one server, kept.
+ *
+ * Owns: when the list is read (because somebody wants it, or because the server said that it has changed), and that it is
+ * stored.
+ * May not touch: how it is read, and what it says.
+ */
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type * as Catalog from "../../Catalog.js"
+import * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import { Debounce } from "./debounce.js"
+import { Flights, type Fork } from "./flights.js"
+import type { Kind, Shelf } from "./shelf.js"
+
+/** How a connection lists. */
+export interface Source extends Catalog.Source {
+  /** As `list`, in order to connect: it takes no turn from those who call, and waits for none. */
+  readonly first?: Catalog.Source["list"] | undefined
+}
+
+export interface Parts {
+  readonly source: Source
+  readonly storage: Catalog.Storage | undefined
+  /** In milliseconds; nobody but readers lists where it is 0. */
+  readonly ttl: number
+  /** In milliseconds. */
+  readonly debounce: number
+  readonly fork: Fork
+  readonly clock: Clock.Clock
+}
+
+type Reading<K extends Kind> = Catalog.Snapshot<Catalog.Items[K]>
+
+/** It can't be read without somebody who waits for it. Never leaves this module. */
+const notNow = Symbol("mcp-runtime/notNow")
+
+type Unread = McpError.McpError | typeof notNow
+
+/** What is stored is stored again after this time, so that it does not get too old while nothing changes. */
+const storedAgainAfter = 24 * 60 * 60 * 1000
+
+/** Its effects are made when they are asked for: most lists of most servers never are. */
+export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> {
+  private readonly kind: K
+  private readonly flights: Flights<Reading<K>, Unread>
+  private changed: Debounce | undefined = undefined
+  /** When the server said that it has changed while it was not there yet: it may have been listed just then. */
+  private heardAt = 0
+  private saved: { readonly items: ReadonlyArray<unknown>; readonly at: number } | undefined = undefined
+
+  constructor(private readonly shelf: Shelf<K>, private readonly parts: Parts) {
+    this.kind = shelf.kind
+    this.flights = new Flights<Reading<K>, Unread>(parts.fork, () => released(parts.source.server))
+  }
+
+  private now(): number {
+    return this.parts.clock.unsafeCurrentTimeMillis()
+  }
+
+  /** Nobody waits any longer. */
+  release(): void {
+    this.shelf.end()
+    this.flights.release()
+  }
+
+  readonly find = (key: string): Catalog.Items[K] | undefined => this.shelf.find(key)
+
+  get current(): Effect.Effect<Reading<K> | undefined> {
+    return Effect.sync(() => this.shelf.current(this.now()))
+  }
+
+  get fresh(): Effect.Effect<Reading<K> | undefined> {
+    return Effect.sync(() => this.shelf.fresh(this.now()))
+  }
+
+  get changes(): Stream.Stream<Reading<K>> {
+    return Stream.filter(this.shelf.changes, (_) => _ !== undefined)
+  }
+
+  get invalidate(): Effect.Effect<void> {
+    return Effect.sync(() => this.shelf.outdate())
+  }
+
+  get get(): Effect.Effect<Reading<K>, McpError.McpError> {
+    return Effect.suspend(() => {
+      const fresh = this.shelf.fresh(this.now())
+      return fresh !== undefined ? Effect.succeed(fresh) : Effect.catchAll(this.read(), (error) => {
+        const last = this.shelf.current(this.now())
+        if (last === undefined) return Effect.fail(error)
+        return Effect.succeed(last.stale && last.error === undefined ? Object.freeze({ ...last, error }) : last)
+      })
+    })
+  }
+
+  get refresh(): Effect.Effect<Reading<K>, McpError.McpError> {
+    return Effect.suspend(() => {
+      // What is under way may have begun before what the caller knows of.
+      this.shelf.outdate()
+      // Whoever asks for the same at this moment shares one listing.
+      return Effect.zipRight(Effect.yieldNow(), this.read())
+    })
+  }
+
+  /** As the listing of the current generation ends. */
+  read(toConnect = false): Effect.Effect<Reading<K>, McpError.McpError> {
+    const { source } = this.parts
+    const list = () => toConnect && source.first !== undefined ? source.first(this.kind) : source.list(this.kind)
+    return Effect.suspend(() =>
+      Effect.catchAll(
+        this.flights.join(this.shelf.generation, this.listing(list)),
+        // What was under way was nobody's.
+        (error) => error === notNow ? this.read(toConnect) : Effect.fail(error)
+      )
+    )
+  }
+
+  private listing(
+    list: () => Effect.Effect<McpProtocol.Listing<Catalog.Items[K]> | undefined, McpError.McpError>
+  ): Effect.Effect<Reading<K>, Unread> {
+    return Effect.suspend(() => {
+      const began = this.shelf.begin()
+      return list().pipe(
+        Effect.tapError((error) => Effect.sync(() => this.shelf.failed(began, error))),
+        Effect.flatMap((listing): Effect.Effect<Reading<K>, Unread> =>
+          listing === undefined ? Effect.fail(notNow) : Effect.succeed(this.remember(began, listing))
+        )
+      )
+    })
+  }
+
+  /** The listing that began then is complete. */
+  remember(began: number, listing: McpProtocol.Listing<Catalog.Items[K]>): Reading<K> {
+    const { isListed: wasListed, isStored: wasStored } = this.shelf
+    const reading = this.shelf.remember(began, listing, this.now())
+    if (wasStored && reading.drift !== undefined) this.tellDrift(reading.drift)
+    if (!reading.stale) this.save(reading)
+    if (!wasListed && began < this.heardAt) this.relistSoon()
+    return reading
+  }
+
+  /** What was shown from the store was not the truth. */
+  private tellDrift({ added, changed, removed }: Catalog.Drift): void {
+    const what = [...someOf(added, "new"), ...someOf(changed, "changed"), ...someOf(removed, "gone")].join(", ")
+    this.parts.fork(
+      Effect.annotateLogs(
+        Effect.logInfo(`its ${this.kind} differ from what was stored of them: ${what}`),
+        "mcp.server",
+        this.parts.source.server
+      )
+    )
+  }
+
+  private save({ items, listedAt }: Reading<K>): void {
+    const { parts: { fork, storage }, saved } = this
+    if (storage === undefined) return
+    if (saved?.items === items && listedAt >= saved.at && listedAt - saved.at < storedAgainAfter) return
+    this.saved = { items, at: listedAt }
+    // What was listed just before the end is stored, too.
+    fork(Effect.uninterruptible(Effect.suspend(() => storage.save(this.kind, items))))
+  }
+
+  /** What the store knows, where nothing better is known. */
+  restoreFrom(storage: Catalog.Storage): Effect.Effect<void> {
+    const loaded = Effect.suspend(() => storage.load(this.kind))
+    return Effect.asVoid(Effect.exit(Effect.map(loaded, (stored) => this.take(stored))))
+  }
+
+  private take(stored: Catalog.Stored<Catalog.Items[K]> | undefined): void {
+    // An empty list is never stored: nobody is to take it for what there is.
+    if (stored === undefined || stored.items.length === 0 || !this.shelf.take(stored)) return
+    this.saved = { items: stored.items, at: stored.listedAt }
+  }
+
+  /** The server has said that it has changed, and it is stale already. It is read again when the server has said all of it. */
+  heard(): void {
+    if (this.parts.ttl === 0) return
+    if (this.shelf.isListed) this.relistSoon()
+    else this.heardAt = this.shelf.generation
+  }
+
+  private relistSoon(): void {
+    this.changed ??= new Debounce(this.parts.debounce, this.parts.clock)
+    const relisting = this.changed.heard(Effect.suspend(() => this.relist()))
+    if (relisting !== undefined) this.parts.fork(relisting)
+  }
+
+  private relist(): Effect.Effect<unknown, Unread> {
+    const { generation } = this.shelf
+    if (this.shelf.fresh(this.now()) !== undefined || this.flights.isUnderWay(generation)) return Effect.void
+    const { source } = this.parts
+    const listing = source.relist === undefined
+      ? this.listing(() => source.list(this.kind))
+      // Who has come meanwhile has it listed as for anybody.
+      : Effect.mapError(this.listing(() => source.relist!(this.kind)), (): Unread => notNow)
+    return this.flights.join(generation, listing)
+  }
+}
+
+const someOf = (names: ReadonlyArray<string>, what: string): ReadonlyArray<string> => {
+  if (names.length === 0) return []
+  const shown = names.slice(0, 5).map((_) => McpError.displayText(_, 64)).join(", ")
+  return [`${names.length} ${what} (${shown}${names.length > 5 ? ", ..." : ""})`]
+}
+
+const released = (server: string): McpError.McpError =>
+  new McpError.ConnectionUnavailable({
+    server,
+    operation: "list",
+    executed: "no",
+    reason: "Released",
+    detail: "the catalogue has been closed"
+  })
