@@ -6,7 +6,7 @@ import { NodeMcp } from "@mcp-runtime/node"
 import { Effect, Layer } from "effect"
 import { notesServer } from "./servers/start.js"
 
-const live = McpRuntime.layer({
+export const live = McpRuntime.layer({
   servers: [{ name: "notes", transport: "stdio", ...notesServer }]
 }).pipe(Layer.provide(NodeMcp.layer))
 

@@ -2,7 +2,17 @@
  * What `npm start` runs: five servers under one manager, two of them broken; what agents get of them; a server that is killed
  * while calls run; a second start, from what the first has stored; and that nothing is left behind. Needs no network.
  */
-import { McpCatalog, type McpConfig, McpManager, type McpProtocol, McpRuntime } from "@mcp-runtime/core"
+import {
+  McpCatalog,
+  type McpConfig,
+  McpManager,
+  type McpProtocol,
+  McpRuntime,
+  ToolApproval,
+  ToolFilter,
+  ToolOutput,
+  Toolset
+} from "@mcp-runtime/core"
 import { NodeMcp } from "@mcp-runtime/node"
 import { LeakCheck } from "@mcp-runtime/testing"
 import { Console, Effect, Exit, Fiber, Layer, Logger, LogLevel, Stream } from "effect"
@@ -90,6 +100,32 @@ const call = Effect.gen(function*() {
   yield* say(`  a name that is not there: ${nobody.message}`)
 })
 
+const serveAgent = Effect.gen(function*() {
+  yield* say("\nAn agent gets some of the tools, and may not write without asking:")
+  const toolset = yield* Toolset.make(yield* McpManager.McpManager, {
+    filter: ToolFilter.block("crash", "wait_for_ever", "process_id"),
+    approval: yield* ToolApproval.make({ always: ["add_*"], never: ["*"] }),
+    output: ToolOutput.text
+  })
+  const agent = toolset.for()
+  const { tools } = yield* agent.list
+  yield* say(`  it sees ${tools.map((_) => _.name).join(", ")}`)
+
+  const hidden = yield* agent.call("notes__crash")
+  yield* say(`  it asks for notes__crash all the same: ${hidden._tag === "Failure" ? hidden.text : "?"}`)
+  const clock = yield* agent.call("clock__hours_from_utc", `{"city":"Oslo"}`)
+  yield* say(`  clock__hours_from_utc says: ${clock._tag === "Success" ? clock.output : "?"}`)
+
+  const asked = yield* Effect.flip(agent.call("notes__add_note", { text: "buy milk" }))
+  if (asked._tag !== "ApprovalRequired") return yield* Effect.fail(asked)
+  const stored = JSON.stringify(ToolApproval.encode(asked.pending))
+  yield* say(
+    `  notes__add_note needs approval; what waits is ${stored.length} characters of JSON, for whoever answers, whenever`
+  )
+  const approved = yield* agent.approve(yield* ToolApproval.decode(JSON.parse(stored)))
+  yield* say(`  approved: ${approved._tag === "Success" ? approved.output : "?"}`)
+})
+
 const heal = Effect.gen(function*() {
   const manager = yield* McpManager.McpManager
   yield* say("\nA server is killed while calls run:")
@@ -149,7 +185,7 @@ const tour = Effect.gen(function*() {
   const storedIn = yield* directory
   const weather = yield* weatherServer
   const first = runtime(serversWith(weather.url, 0), storedIn)
-  yield* Effect.provide(Effect.all([start, call, heal], { discard: true }), first)
+  yield* Effect.provide(Effect.all([start, call, serveAgent, heal], { discard: true }), first)
   const again = serversWith(weather.url, 1000).filter(({ name }) => name !== "broken" && name !== "unreachable")
   yield* Effect.provide(startAgain, runtime(again, storedIn))
 }).pipe(Effect.scoped)

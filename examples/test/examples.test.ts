@@ -5,7 +5,8 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { program } from "../first.js"
+import { agent } from "../agent.js"
+import { live, program } from "../first.js"
 
 /** The example stores lists in the user's cache directory. */
 const cacheElsewhere = Effect.acquireRelease(
@@ -34,11 +35,20 @@ describe("the README", () => {
       assert.strictEqual(fs.readdirSync(`${cache}/mcp-runtime`).length, 1)
     }).pipe(Effect.scoped))
 
-  it("shows that example, line by line", () => {
+  it.live("so does its second example", () =>
+    Effect.gen(function*() {
+      yield* cacheElsewhere
+      const { result, tools } = yield* Effect.provide(agent, live)
+      assert.deepStrictEqual(tools, ["notes__add_note", "notes__count", "notes__process_id"])
+      assert(result._tag === "Success")
+      assert.deepStrictEqual(result.output, [{ type: "text", text: "kept; 1 note(s)" }])
+    }).pipe(Effect.scoped))
+
+  it.each(["first.ts", "agent.ts"])("shows examples/%s, line by line", (name) => {
     const readme = fs.readFileSync(`${root}/README.md`, "utf8")
-    const example = fs.readFileSync(`${root}/examples/first.ts`, "utf8")
+    const example = fs.readFileSync(`${root}/examples/${name}`, "utf8")
     const body = example.slice(example.indexOf("import")).trim()
-    assert.isTrue(readme.includes(body), "README.md and examples/first.ts differ")
+    assert.isTrue(readme.includes(body), `README.md and examples/${name} differ`)
   })
 
   it.live("npm start ends well, and says that nothing is left", () =>
@@ -51,6 +61,10 @@ describe("the README", () => {
       assert.match(stdout, /unreachable +failed .*refused/)
       assert.match(stdout, /weather +connected +1 tools/)
       assert.include(stdout, "OutcomeUnknown")
+      assert.include(stdout, "it sees notes__add_note, notes__count, weather__forecast, clock__hours_from_utc\n")
+      assert.match(stdout, /notes__crash all the same: .*There is no such tool/)
+      assert.match(stdout, /notes__add_note needs approval/)
+      assert.include(stdout, "approved: kept; 1 note(s)")
       assert.include(stdout, "5 calls were under way: they may have run, so they fail and are not sent again")
       assert.match(stdout, /20 calls right after it: all answered, by process \d+ instead of \d+/)
       assert.include(stdout, "50 calls to another server meanwhile: all answered")
