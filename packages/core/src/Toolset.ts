@@ -337,7 +337,11 @@ export const make: <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.P
   options?: ToolsetOptions<Request, R, A>
 ) => Effect.Effect<Toolset<Request, R, A>, McpError.ConfigInvalid> = internal.make
 
-const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.Record({ key: Schema.String, value: Schema.Unknown })
+/** As it is: what servers send is not copied, since a property may have any name. */
+const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare(
+  (u): u is McpProtocol.JsonObject => typeof u === "object" && u !== null && !Array.isArray(u),
+  { identifier: "JsonObject", jsonSchema: { type: "object" } }
+)
 
 /**
  * What can be recorded of a tool, and read in another process: a workflow lists once, and calls later by identity.

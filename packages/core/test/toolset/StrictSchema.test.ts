@@ -192,7 +192,7 @@ const tagged = (schema: JsonObject, index: number): JsonObject => ({
 
 /** Schemas of any make, some of which can be converted. */
 const schemas: FastCheck.Arbitrary<JsonObject> = (() => {
-  const leaf: FastCheck.Arbitrary<JsonObject> = FastCheck.constantFrom<ReadonlyArray<JsonObject>>(
+  const leaf: FastCheck.Arbitrary<JsonObject> = FastCheck.constantFrom<Array<JsonObject>>(
     { type: "string" },
     { type: "string" },
     { type: "string" },
@@ -222,7 +222,14 @@ const schemas: FastCheck.Arbitrary<JsonObject> = (() => {
     object: FastCheck.record({
       properties: FastCheck.dictionary(names, tie("schema"), { minKeys: 1, maxKeys: 3, noNullPrototype: true }),
       required: FastCheck.uniqueArray(names, { maxLength: 3 }),
-      more: FastCheck.constantFrom<ReadonlyArray<JsonObject>>({}, {}, {}, { additionalProperties: false })
+      more: FastCheck.constantFrom<Array<JsonObject>>(
+        {},
+        {},
+        {},
+        {},
+        { additionalProperties: false },
+        { unevaluatedProperties: false }
+      )
     }).map(({ more, properties, required }): JsonObject => ({
       type: "object",
       properties,
@@ -242,6 +249,7 @@ const schemas: FastCheck.Arbitrary<JsonObject> = (() => {
       tie("branches").map((anyOf): JsonObject => ({ anyOf })),
       tie("branches").map((oneOf): JsonObject => ({ oneOf })),
       FastCheck.tuple(tie("object"), tie("object")).map((allOf): JsonObject => ({ allOf })),
+      FastCheck.tuple(tie("object"), tie("object")).map(([base, one]): JsonObject => ({ ...base, allOf: [one] })),
       FastCheck.tuple(tie("object"), tie("branches")).map(([base, oneOf]): JsonObject => ({ ...base, oneOf })),
       FastCheck.tuple(tie("object"), tie("branches")).map(([base, anyOf]): JsonObject => ({ ...base, anyOf }))
     )
@@ -265,7 +273,6 @@ describe("strict schemas of any make", () => {
         FastCheck.property(schemas, (schema) => {
           if (!ToolSchema.strict(schema, { optional }).strict) return
           converted++
-          if (process.env.STRICT_SHOW) process.stderr.write(".")
           accepted += compare(schema, optional, 15).accepted
         }),
         { numRuns: fuzzRuns }

@@ -491,6 +491,42 @@ export const corpus: ReadonlyArray<Case> = [
     "several"
   ),
   no("allOf with false", one({ type: "string", allOf: [false] }), "accepts no value"),
+  no(
+    "allOf closed from inside",
+    one({ allOf: [{ ...person, unevaluatedProperties: false }, { properties: { email: { type: "string" } } }] }),
+    "unevaluatedProperties",
+    [{ a: { name: "", age: 1, email: "" } }]
+  ),
+  no(
+    "a base for a branch that is closed",
+    one({ ...person, anyOf: [{ properties: { email: { type: "string" } }, unevaluatedProperties: false }] }),
+    "unevaluatedProperties",
+    [{ a: { name: "", age: 1, email: "" } }]
+  ),
+  no(
+    "a closed base for branches that are open themselves",
+    one({
+      type: "object",
+      properties: { a: { type: "string" } },
+      unevaluatedProperties: false,
+      oneOf: [{ properties: { a: { type: "string" } } }, { properties: { c: { type: "string" } }, required: ["c"] }]
+    }),
+    "may accept the same value",
+    [{ a: { a: "", c: "" } }]
+  ),
+  yes(
+    "a closed base for branches",
+    one({
+      type: "object",
+      properties: { k: { enum: [1, 2] } },
+      required: ["k"],
+      unevaluatedProperties: false,
+      oneOf: [
+        { properties: { k: { const: 1 }, a: { type: "string" } }, required: ["a"] },
+        { properties: { k: { const: 2 }, b: { type: "string" } }, required: ["b"] }
+      ]
+    })
+  ),
   // Conditions
   no("if, then", {
     type: "object",

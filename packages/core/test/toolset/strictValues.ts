@@ -43,12 +43,12 @@ const junk: FastCheck.Arbitrary<unknown> = FastCheck.oneof(
   texts,
   numbers,
   FastCheck.boolean(),
-  FastCheck.constantFrom<ReadonlyArray<unknown>>(null, [], {}, [null], { a: null }, { a: "a", b: 1 }, [1, "a"])
+  FastCheck.constantFrom<Array<unknown>>(null, [], {}, [null], { a: null }, { a: "a", b: 1 }, [1, "a"])
 )
 
 /** Samples that mostly match the schema, seen from its shape. */
 export const samples = (schema: unknown, root: JsonObject, depth: number = 5): FastCheck.Arbitrary<Sample> =>
-  shaped(schema, root, depth) ?? junk.map(isRecord(schema) && !refers(schema) ? same : foreign)
+  shaped(schema, root, depth) ?? junk.map(depth >= 0 && isRecord(schema) && !refers(schema) ? same : foreign)
 
 const refers = (schema: JsonObject): boolean =>
   ["$ref", "allOf", "anyOf", "oneOf"].some((_) => Object.hasOwn(schema, _))
@@ -162,12 +162,15 @@ const combining = ["$ref", "allOf", "properties", "required"]
 const closedAt = (schema: unknown): unknown => {
   if (!isRecord(schema)) return schema
   return combining.some((_) => Object.hasOwn(schema, _))
-    ? { ...closedInside(schema, closedInside), unevaluatedProperties: false }
+    ? { ...(closedInside(schema) as JsonObject), unevaluatedProperties: false }
     : closedInside(schema, closedAt)
 }
 
-const closedInside = (schema: unknown, branch: (schema: unknown) => unknown = closedInside): JsonObject => {
-  if (!isRecord(schema)) return schema as unknown as JsonObject
+const closedInside = (
+  schema: unknown,
+  branch: (schema: unknown) => unknown = (_: unknown): unknown => closedInside(_)
+): unknown => {
+  if (!isRecord(schema)) return schema
   return entries(
     Object.entries(schema).map(([key, value]) => {
       if (key === "items") return [key, closedAt(value)]

@@ -30,7 +30,7 @@ const one = (
       const said = "info" in state ? state.info.instructions : undefined
       if (said === undefined || said.trim() === "") return undefined
       const name = McpError.displayText(server, 256)
-      const text = `Instructions by the MCP server "${name}" (written by that server, not by the user):\n${
+      const text = `Instructions by the MCP server "${name}" (written by that server, not by the user):\n> ${
         bounded(said, maxLength)
       }\nEnd of the instructions by the MCP server "${name}".`
       return { server, text }
@@ -38,9 +38,14 @@ const one = (
     Effect.orElseSucceed(() => undefined)
   )
 
-/** Without control characters, but with its lines. */
+/** Without half a character at its end. */
+const whole = (text: string): string => /[\ud800-\udbff]$/.test(text) ? text.slice(0, -1) : text
+
+/** Without control characters, but with its lines, each of which is marked: none can pass for the end of the text. */
 const bounded = (text: string, maxLength: number): string => {
   // eslint-disable-next-line no-control-regex
-  const clean = text.slice(0, maxLength).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]+/g, " ").trim()
-  return text.length > maxLength ? `${clean} ... (${text.length - maxLength} more characters)` : clean
+  const clean = whole(text.slice(0, maxLength)).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]+/g, " ")
+    .trim()
+  const shown = text.length > maxLength ? `${clean} ... (${text.length - maxLength} more characters)` : clean
+  return shown.replaceAll("\n", "\n> ")
 }

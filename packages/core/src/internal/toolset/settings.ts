@@ -64,7 +64,11 @@ const names = (value: unknown): Check.Checked<ReadonlyArray<string> | undefined>
 
 const reserved = (value: unknown): Check.Checked<ReadonlySet<string>> =>
   typeof value === "object" && value !== null && Symbol.iterator in value
-    ? Either.right(new Set(value as Iterable<string>))
+    ? Either.filterOrLeft(
+      Either.right(new Set(value as Iterable<string>)),
+      (names) => Array.from(names).every((_) => typeof _ === "string"),
+      () => "must be names"
+    )
     : Either.left("must be names")
 
 const instructions = (value: unknown): Check.Checked<number | undefined> => {

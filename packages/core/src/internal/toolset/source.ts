@@ -12,15 +12,32 @@ import * as McpError from "../../McpError.js"
 import type { Manager, ManagerState, Phase, ServerStatus } from "../../McpManager.js"
 import type { Source } from "../../Toolset.js"
 import * as ManagerLists from "../manager/lists.js"
+import type { ToolLists } from "./table.js"
 
 export interface ToolSource {
   readonly lists: Lists
   readonly connection: (server: string) => Effect.Effect<McpConnection, McpError.McpError>
+  /** What is wrong with servers, in configured order: also with those that have no list, because they have failed. */
+  readonly problems: (lists: ToolLists, only: ReadonlySet<string> | undefined) => Effect.Effect<ReadonlyArray<Problem>>
+}
+
+export interface Problem {
+  readonly server: string
+  readonly error: McpError.McpError
+  /** It has none of its tools. */
+  readonly isMissing: boolean
 }
 
 export const of = (source: Source): Either.Either<ToolSource, ReadonlyArray<McpError.ConfigProblem>> => {
-  if (!Array.isArray(source)) return Either.right(over(source as Manager))
-  const connections = source as ReadonlyArray<McpConnection>
+  if (!Array.isArray(source)) {
+    return isObject(source) && "connection" in source
+      ? Either.right(over(source as Manager))
+      : Either.left([{ field: "source", problem: "must be a manager, or a list of connections" }])
+  }
+  const connections: ReadonlyArray<McpConnection> = [...source]
+  if (!connections.every((_) => isObject(_) && "catalog" in _)) {
+    return Either.left([{ field: "source", problem: "must be a list of connections" }])
+  }
   const byName = new Map(connections.map((_) => [_.server, _]))
   return byName.size === connections.length
     ? Either.right(over(serversOf(connections, byName)))
@@ -29,8 +46,29 @@ export const of = (source: Source): Either.Either<ToolSource, ReadonlyArray<McpE
 
 const over = (servers: ManagerLists.Servers): ToolSource => ({
   lists: ManagerLists.make(servers),
-  connection: servers.connection
+  connection: servers.connection,
+  problems: (lists, only) => Effect.map(servers.state, ({ servers }) => problemsOf(servers, lists, only))
 })
+
+const isObject = (u: unknown): u is object => typeof u === "object" && u !== null
+
+const problemsOf = (
+  servers: ReadonlyArray<ServerStatus>,
+  lists: ToolLists,
+  only: ReadonlySet<string> | undefined
+): ReadonlyArray<Problem> => {
+  const listOf = new Map(lists.map((_) => [_.server, _]))
+  return servers.flatMap(({ error, name, phase }): ReadonlyArray<Problem> => {
+    const list = listOf.get(name)
+    if (list !== undefined) {
+      return list.error === undefined
+        ? []
+        : [{ server: name, error: list.error, isMissing: list.origin === "unknown" }]
+    }
+    const isLeftOut = phase === "failed" && (only === undefined || only.has(name))
+    return isLeftOut && error !== undefined ? [{ server: name, error, isMissing: true }] : []
+  })
+}
 
 const serversOf = (
   connections: ReadonlyArray<McpConnection>,
@@ -42,10 +80,13 @@ const serversOf = (
   }))
   return {
     state,
-    changes: Stream.mergeAll(
-      connections.flatMap((_) => [_.changes, _.catalog.tools.changes] as ReadonlyArray<Stream.Stream<unknown>>),
-      { concurrency: "unbounded", bufferSize: 1 }
-    ).pipe(Stream.mapEffect(() => state)),
+    changes: Stream.concat(
+      Stream.fromEffect(state),
+      Stream.mergeAll(
+        connections.flatMap((_) => [_.changes, _.catalog.tools.changes] as ReadonlyArray<Stream.Stream<unknown>>),
+        { concurrency: "unbounded", bufferSize: 1 }
+      ).pipe(Stream.mapEffect(() => state))
+    ),
     configured: Effect.succeed(connections.map((_) => _.server)),
     connection: (name) => {
       const connection = byName.get(name)
@@ -72,12 +113,11 @@ const statusOf = (connection: McpConnection): Effect.Effect<ServerStatus> =>
     tools
   }))
 
-/** A connection at rest is connected by whoever reads its list. */
+/** A connection that is at rest, or whose tries are over, is connected by whoever reads its list. */
 const phaseOf = (state: ConnectionState): Phase => {
   switch (state._tag) {
     case "Reconnecting":
       return "reconnecting"
-    case "Failed":
     case "NeedsAuthorization":
       return "failed"
     case "Disabled":

@@ -50,7 +50,10 @@ export class Facts {
     return this.sealer !== undefined || this.declared.some((_) => _.closed)
   }
 
-  /** The same without the union: what each of its branches is added to. */
+  /**
+   * The same without the union: what each of its branches is added to. It is not sealed: a branch knows its own names, and
+   * whether it is the one that matches is not decided by what the others declare.
+   */
   withoutUnion(): Facts {
     const copy = new Facts()
     for (const [key, value] of this.bounds) copy.bounds.set(key, value)
@@ -60,7 +63,6 @@ export class Facts {
     copy.types = this.types
     copy.values = this.values
     copy.items = this.items === undefined ? undefined : [...this.items]
-    copy.sealer = this.sealer
     copy.open = this.open
     return copy
   }

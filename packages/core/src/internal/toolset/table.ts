@@ -35,16 +35,20 @@ export class Table {
   private readonly byName = new Map<string, AgentTool>()
   private byId: Map<string, AgentTool> | undefined = undefined
 
-  constructor(readonly found: ReadonlyArray<Found>, looks: Looks, before: Table | undefined) {
+  constructor(readonly found: ReadonlyArray<Found>, private readonly looks: Looks, before: Table | undefined) {
     const named = nameAll(found, looks, before)
     this.clash = Either.isLeft(named) ? named.left : undefined
     this.tools = Either.getOrElse(named, () => [])
     for (const tool of this.tools) {
       this.byName.set(tool.name, tool)
-      let ofServer = this.byServer.get(tool.server)
-      if (ofServer === undefined) this.byServer.set(tool.server, ofServer = new Map())
-      ofServer.set(tool.definition, tool)
+      this.keep(tool)
     }
+  }
+
+  private keep(tool: AgentTool): void {
+    let ofServer = this.byServer.get(tool.server)
+    if (ofServer === undefined) this.byServer.set(tool.server, ofServer = new Map())
+    ofServer.set(tool.definition, tool)
   }
 
   /** By its name, or by what tells it whatever its name is. */
@@ -57,9 +61,17 @@ export class Table {
   of(server: string, definition: McpProtocol.Tool): AgentTool | undefined {
     return this.byServer.get(server)?.get(definition)
   }
+
+  /** Fewer of the tools, where not all of them can have names together. */
+  some(found: ReadonlyArray<Found>): Either.Either<ReadonlyArray<AgentTool>, ToolNaming.NamesClash> {
+    return Either.map(nameAll(found, this.looks, this), (tools) => {
+      for (const tool of tools) this.keep(tool)
+      return tools
+    })
+  }
 }
 
-export const nameAll = (
+const nameAll = (
   found: ReadonlyArray<Found>,
   looks: Looks,
   before: Table | undefined
@@ -111,15 +123,15 @@ export class Tables {
   private lists: ToolLists = []
   private table: Table
 
-  constructor(private readonly looks: Looks, private readonly only: ReadonlySet<string> | undefined) {
+  constructor(private readonly looks: Looks, readonly only: ReadonlySet<string> | undefined) {
     this.table = new Table([], looks, undefined)
   }
 
   of(lists: ToolLists): Table {
     if (!this.isKnown(lists)) {
-      this.lists = lists
       const found = this.selected(lists).flatMap((list) => list.items.map((definition) => ({ list, definition })))
       this.table = new Table(found, this.looks, this.table)
+      this.lists = lists
     }
     return this.table
   }
@@ -139,9 +151,5 @@ export class Tables {
       const known = this.lists[i]!
       return list.items === known.items && list.server === known.server && list.origin === known.origin
     }))
-  }
-
-  named(found: ReadonlyArray<Found>): Either.Either<ReadonlyArray<AgentTool>, ToolNaming.NamesClash> {
-    return nameAll(found, this.looks, undefined)
   }
 }

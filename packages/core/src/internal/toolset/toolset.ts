@@ -60,7 +60,10 @@ const toolboxOf = <Request, R, A>(
   const calls = new Calls(parts, visible, request)
   return {
     list: visible.list,
-    changes: Stream.mapEffect(parts.source.lists.changes, () => visible.list),
+    changes: Stream.changesWith(
+      Stream.mapEffect(Stream.changesWith(parts.source.lists.changes, offerTheSame), () => visible.list),
+      tellTheSame
+    ),
     call: (tool, args, options) => calls.call(tool, args, options),
     approve: (pending, options) => calls.approve(pending, options),
     reject: (pending, reason) => calls.reject(pending, reason)
@@ -75,13 +78,15 @@ export class Visible<Request, R, A> {
     const { settings, source, tables } = this.parts
     return Effect.flatMap(source.lists.tools, (lists) => {
       const selected = tables.selected(lists)
-      const problems = selected.flatMap(({ error, server }) => error === undefined ? [] : [{ server, error }])
-      const missing = selected.filter((_) => _.origin === "unknown" && _.error !== undefined)
-      if (settings.onServerError === "fail" && missing.length > 0) return Effect.fail(failed(missing))
-      return Effect.map(
-        this.shown(tables.of(lists), selected),
-        (tools): ToolList => Object.freeze({ tools, problems: Object.freeze(problems) })
-      )
+      return Effect.flatMap(source.problems(selected, tables.only), (problems) => {
+        const missing = problems.filter((_) => _.isMissing)
+        if (settings.onServerError === "fail" && missing.length > 0) return Effect.fail(failed(missing))
+        return Effect.map(this.shown(tables.of(lists), selected), (tools): ToolList =>
+          Object.freeze({
+            tools,
+            problems: Object.freeze(problems.map(({ error, server }) => Object.freeze({ server, error })))
+          }))
+      })
     })
   })
 
@@ -102,10 +107,13 @@ export class Visible<Request, R, A> {
       { concurrency: "unbounded" }
     )
     return Effect.flatMap(decided, (decided) => {
+      if (table.clash === undefined && decided.every((tools, i) => tools === undefined || tools === lists[i]!.items)) {
+        return Effect.succeed(table.tools)
+      }
       const found = lists.flatMap((list, i) =>
         (decided[i] ?? list.items).map((definition): Found => ({ list, definition }))
       )
-      if (table.clash !== undefined) return this.parts.tables.named(found)
+      if (table.clash !== undefined) return table.some(found)
       return Effect.succeed(Object.freeze(found.map(({ definition, list }) => table.of(list.server, definition)!)))
     })
   }
@@ -133,8 +141,26 @@ export class Visible<Request, R, A> {
   }
 }
 
-const failed = (lists: ToolLists): McpError.McpError => {
-  const errors = lists.map((_) => _.error!)
+/**
+ * Whether the servers offer the same tools. That a list is read again, and fails again, is no change: whoever follows reads
+ * it, and would be the cause of it for ever.
+ */
+const offerTheSame = (a: ToolLists, b: ToolLists): boolean =>
+  a.length === b.length && a.every((list, i) => {
+    const other = b[i]!
+    return list.server === other.server && list.items === other.items && list.origin === other.origin &&
+      (list.error === undefined) === (other.error === undefined)
+  })
+
+const tellTheSame = (a: ToolList, b: ToolList): boolean =>
+  a.tools.length === b.tools.length && a.tools.every((tool, i) => tool === b.tools[i]) &&
+  a.problems.length === b.problems.length && a.problems.every(({ error, server }, i) => {
+    const other = b.problems[i]!
+    return server === other.server && error === other.error
+  })
+
+const failed = (missing: ReadonlyArray<ToolSource.Problem>): McpError.McpError => {
+  const errors = missing.map((_) => _.error)
   const [{ operation, server }] = errors as [McpError.McpError]
   return errors.length === 1 ? errors[0]! : new McpError.ServersFailed({
     server,
