@@ -33,9 +33,9 @@ const tool = (i, withOutput) => ({
   })
 })
 
-/** `count` tools, of which every `every`th has an output schema. */
-export const toolsResult = (count, every) =>
-  JSON.stringify({ tools: Array.from({ length: count }, (_, i) => tool(i, i % every === 0)) })
+/** `count` tools, numbered from `first`, of which every `every`th has an output schema. */
+export const toolsResult = (count, every, first = 0) =>
+  JSON.stringify({ tools: Array.from({ length: count }, (_, i) => tool(first + i, i % every === 0)) })
 
 const text = (value) => JSON.stringify({ content: [{ type: "text", text: value }] })
 

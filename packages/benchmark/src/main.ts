@@ -12,6 +12,7 @@ import { idleManagerRow } from "./rows/idleManager.js"
 import { manyRow } from "./rows/many.js"
 import { recoveryRow } from "./rows/recovery.js"
 import { startRows } from "./rows/start.js"
+import { toolsetRows } from "./rows/toolset.js"
 import { warmRows } from "./rows/warm.js"
 import { allMet, render } from "./table.js"
 
@@ -21,6 +22,7 @@ const rows: ReadonlyArray<Row> = [
   ...callRows,
   ...startRows,
   cachedRow,
+  ...toolsetRows,
   manyRow,
   ...warmRows,
   recoveryRow,
@@ -54,8 +56,9 @@ const doubts = (options: Options, loadBefore: number): string =>
 const explanation = `
 Medians of interleaved rounds, in brackets the quartiles. [rate]: how many times as fast, more is better. [cost]: how much
 of the time or memory, less is better. SDK: Client and its transports with their defaults. limit: written by hand for
-these servers, without checks or bounds. cold: ours with nothing stored of an earlier run. Absolute values are per call,
-listing, connect or connection; CPU is that of this process, its garbage collector included.`
+these servers, without checks or bounds. cold: ours with nothing stored of an earlier run. base: what else of ours the
+line names. Absolute values are per call, listing, connect or connection; CPU is that of this process, its garbage
+collector included.`
 
 const main = async (): Promise<number> => {
   const options = parse(process.argv.slice(2))

@@ -6,8 +6,11 @@
 import type { Contender } from "./clients/client.js"
 import type { Options } from "./options.js"
 
-/** What stands side by side: the contenders, and ourselves where nothing is stored of an earlier run. */
-export type Compared = Contender | "cold"
+/**
+ * What stands side by side: the contenders, ourselves where nothing is stored of an earlier run, and what else of our own the
+ * title of a line names.
+ */
+export type Compared = Contender | "cold" | "base"
 
 /** What is wanted of the ratio of ours to another: `atLeast` for rates, `atMost` for what should be small. */
 export interface Target {

@@ -13,7 +13,7 @@ export const stdioServer = script("stdio.mjs")
 export const startingServer = script("starting.mjs")
 
 interface Answers {
-  readonly toolsResult: (count: number, every: number) => string
+  readonly toolsResult: (count: number, every: number, first?: number) => string
   readonly resultFor: (message: object, tools: string) => string | undefined
   readonly response: (id: unknown, result: string) => string
 }

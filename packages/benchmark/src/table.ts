@@ -69,10 +69,12 @@ const columns: ReadonlyArray<Column> = [
   comparison("ours/limit", "ours", "limit"),
   comparison("limit/SDK", "limit", "sdk"),
   comparison("ours/cold", "ours", "cold"),
+  comparison("ours/base", "ours", "base"),
   absolutes("SDK", "sdk"),
   absolutes("ours", "ours"),
   absolutes("limit", "limit"),
   absolutes("cold", "cold"),
+  absolutes("base", "base"),
   { header: "CPU SDK / ours / limit", cell: cpuOf },
   { header: "target", cell: (line) => line.targets.map((_) => showTarget(line, _)).join(", ") },
   { header: "met", cell: verdict }

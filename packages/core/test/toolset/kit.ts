@@ -39,7 +39,9 @@ export const server = (
     const call: ScriptedServer.Handler = (request, peer) => {
       const found = self.tools.find((_) => nameOf(_) === request.params.name)
       if (found === undefined) {
-        return Effect.fail(new ScriptedServer.RpcError({ code: -32602, message: `Unknown tool: ${request.params.name}` }))
+        return Effect.fail(
+          new ScriptedServer.RpcError({ code: -32602, message: `Unknown tool: ${request.params.name}` })
+        )
       }
       const args = (request.params.arguments ?? {}) as McpProtocol.JsonObject
       return Effect.map(

@@ -61,7 +61,8 @@ const problemsOf = (
   return servers.flatMap(({ error, name, phase }): ReadonlyArray<Problem> => {
     const list = listOf.get(name)
     if (list !== undefined) {
-      return list.error === undefined
+      // A server without tools has none to miss.
+      return list.error === undefined || list.error._tag === "CapabilityMissing"
         ? []
         : [{ server: name, error: list.error, isMissing: list.origin === "unknown" }]
     }
@@ -118,8 +119,6 @@ const phaseOf = (state: ConnectionState): Phase => {
   switch (state._tag) {
     case "Reconnecting":
       return "reconnecting"
-    case "NeedsAuthorization":
-      return "failed"
     case "Disabled":
       return "disabled"
     default:

@@ -4,6 +4,7 @@
  * Owns: what is derived from the lists of servers without regard to who asks, once for as long as they stay the same.
  * May not touch: filters.
  */
+import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { ServerList } from "../../McpCatalog.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -118,6 +119,9 @@ export const idOf = (server: string, tool: string): string =>
 
 const escaped = (server: string): string => server.replaceAll("%", "%25").replaceAll("/", "%2F")
 
+/** Some 20 microseconds each. */
+const convertedAtOnce = 50
+
 /** The table of the newest lists. */
 export class Tables {
   private lists: ToolLists = []
@@ -134,6 +138,24 @@ export class Tables {
       this.lists = lists
     }
     return this.table
+  }
+
+  /**
+   * The same for whoever can wait: schemas that are not converted yet are converted a few at a time, so that thousands of them
+   * stop nobody else.
+   */
+  soon(lists: ToolLists): Effect.Effect<Table> {
+    const table = Effect.sync(() => this.of(lists))
+    const { schemas } = this.looks
+    if (schemas === "verbatim" || this.isKnown(lists)) return table
+    const definitions = this.selected(lists).flatMap((_) => _.items)
+    const convert = (from: number): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        for (const definition of definitions.slice(from, from + convertedAtOnce)) schemaOf(definition, schemas)
+        const next = from + convertedAtOnce
+        return next < definitions.length ? Effect.zipRight(Effect.yieldNow(), convert(next)) : Effect.void
+      })
+    return Effect.zipRight(convert(0), table)
   }
 
   get newest(): ToolLists {

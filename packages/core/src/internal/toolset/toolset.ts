@@ -10,7 +10,6 @@ import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as ToolFilter from "../../ToolFilter.js"
 import type * as ToolOutput from "../../ToolOutput.js"
-import { isToolRequest } from "../../ToolRequest.js"
 import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
 import { Calls } from "./calls.js"
 import { instructionsOf } from "./instructions.js"
@@ -81,29 +80,29 @@ export class Visible<Request, R, A> {
       return Effect.flatMap(source.problems(selected, tables.only), (problems) => {
         const missing = problems.filter((_) => _.isMissing)
         if (settings.onServerError === "fail" && missing.length > 0) return Effect.fail(failed(missing))
-        return Effect.map(this.shown(tables.of(lists), selected), (tools): ToolList =>
-          Object.freeze({
-            tools,
-            problems: Object.freeze(problems.map(({ error, server }) => Object.freeze({ server, error })))
-          }))
+        return Effect.map(
+          Effect.flatMap(tables.soon(lists), (table) => this.shown(table, selected)),
+          (tools): ToolList =>
+            Object.freeze({
+              tools,
+              problems: Object.freeze(problems.map(({ error, server }) => Object.freeze({ server, error })))
+            })
+        )
       })
     })
   })
 
   /** The tools that the filters show, under their names. */
   private shown(table: Table, lists: ToolLists): Effect.Effect<ReadonlyArray<AgentTool>, ListError, R> {
+    const asking = lists.find((_) => this.isMissingFor(_.server))
+    if (asking !== undefined) return Effect.fail(ToolFilter.missingRequest(asking.server))
     const kept = lists.map((list) => this.keptOf(list))
-    if (kept.every((_) => Either.isRight(_) && !Effect.isEffect(_.right) && _.right === undefined)) {
+    if (kept.every((_) => _ === undefined)) {
       return table.clash === undefined ? Effect.succeed(table.tools) : Effect.fail(table.clash)
     }
     const decided = Effect.forEach(
       kept,
-      (tools) =>
-        Either.isLeft(tools)
-          ? Effect.fail(tools.left)
-          : Effect.isEffect(tools.right)
-          ? tools.right
-          : Effect.succeed(tools.right),
+      (tools) => Effect.isEffect(tools) ? tools : Effect.succeed(tools),
       { concurrency: "unbounded" }
     )
     return Effect.flatMap(decided, (decided) => {
@@ -121,21 +120,22 @@ export class Visible<Request, R, A> {
   /** Nothing where no filter says anything. */
   private keptOf(
     { items, server }: ToolLists[number]
-  ): Either.Either<
-    ReadonlyArray<McpProtocol.Tool> | Effect.Effect<ReadonlyArray<McpProtocol.Tool>, never, R> | undefined,
-    ListError
-  > {
+  ): ReadonlyArray<McpProtocol.Tool> | Effect.Effect<ReadonlyArray<McpProtocol.Tool>, never, R> | undefined {
     const { filter } = this.parts.settings.of(server)
-    if (filter === undefined) return Either.right(undefined)
-    if (filter.needsRequest && !isToolRequest(this.request)) return Either.left(ToolFilter.missingRequest(server))
-    return Either.right(ToolFilter.evaluateAll(filter, server, items, this.request))
+    return filter === undefined ? undefined : ToolFilter.evaluateAll(filter, server, items, this.request)
+  }
+
+  /** Whether a filter has to know who asks, and that was not said. */
+  private isMissingFor(server: string): boolean {
+    const { filter } = this.parts.settings.of(server)
+    return filter !== undefined && ToolFilter.lacksRequest(filter, this.request)
   }
 
   /** Whether this tool is shown, decided anew. */
   shows(tool: AgentTool): Effect.Effect<boolean, ListError, R> {
     const { filter } = this.parts.settings.of(tool.server)
     if (filter === undefined) return Effect.succeed(true)
-    if (filter.needsRequest && !isToolRequest(this.request)) return Effect.fail(ToolFilter.missingRequest(tool.server))
+    if (this.isMissingFor(tool.server)) return Effect.fail(ToolFilter.missingRequest(tool.server))
     const decision = ToolFilter.evaluate(filter, tool.definition, tool.server, this.request)
     return Effect.isEffect(decision) ? decision : Effect.succeed(decision)
   }
