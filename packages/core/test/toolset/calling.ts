@@ -7,6 +7,9 @@ import type * as Toolset from "@mcp-runtime/core/Toolset"
 import { Cause, Effect, Exit } from "effect"
 import { type Server } from "./kit.js"
 
+/** Of a toolset for anybody. */
+export type Options = Toolset.ToolsetOptions<unknown, never, unknown>
+
 /** In few words: what the tool said, or which error the model was told of. */
 export const told = <A>(result: Toolset.ToolResult<A>): string => {
   switch (result._tag) {
@@ -48,7 +51,10 @@ export const succeeded = <A, E, R>(call: Effect.Effect<Toolset.ToolResult<A>, E,
 
 /** `"arguments.text: is required"` */
 export const problemsOf = (error: McpError.McpError): string => {
-  assert(error._tag === "ArgumentsInvalid" || error._tag === "OutputInvalid" || error._tag === "ConfigInvalid", error._tag)
+  assert(
+    error._tag === "ArgumentsInvalid" || error._tag === "OutputInvalid" || error._tag === "ConfigInvalid",
+    error._tag
+  )
   return error.problems.map(({ field, problem }) => `${field}: ${problem}`).join("; ")
 }
 
@@ -62,7 +68,8 @@ export const pendingOf = <A, R>(call: Effect.Effect<Toolset.ToolResult<A>, Tools
   })
 
 /** What the server was sent with its calls. */
-export const sent = (server: Server) => Effect.map(server.server.receivedOf("tools/call"), (_) => _.map((_) => _.params))
+export const sent = (server: Server) =>
+  Effect.map(server.server.receivedOf("tools/call"), (_) => _.map((_) => _.params))
 
 export const sentArguments = (server: Server) => Effect.map(sent(server), (_) => _.map((_) => _.arguments))
 

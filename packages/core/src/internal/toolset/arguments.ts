@@ -15,15 +15,26 @@ type Checked<A> = Either.Either<A, McpError.ArgumentsInvalid>
 
 const none: McpProtocol.JsonObject = Object.freeze({})
 
-export interface Wishes {
-  /** Whether null stands for what is absent. */
-  readonly nullable: boolean
-  /** Whether the whole schema counts. */
-  readonly validate: boolean
+/** The arguments as they go to the server. Where they were written for a `nullable` schema, null stands for what is absent. */
+export const read = (tool: AgentTool, input: unknown, nullable: boolean): Checked<McpProtocol.JsonObject> =>
+  Either.map(
+    objectOf(tool, input),
+    (written) => nullable ? ToolSchema.withoutFillIns(tool.definition.inputSchema, written) : written
+  )
+
+/** Whether the tool can be called with them: it has what it requires, or, if wished, its whole schema fits. */
+export const check = (tool: AgentTool, args: McpProtocol.JsonObject, validate: boolean): Checked<void> => {
+  const missing = Known.problem(tool.server, tool.tool, tool.definition, args)
+  if (missing !== undefined) return Either.left(missing)
+  if (!validate) return Either.void
+  const validation = JsonSchema.compile(tool.definition.inputSchema).validate(args)
+  return validation._tag !== "Invalid" ? Either.void : Either.left(
+    invalid(tool, validation.problems.map(({ path, problem }) => ({ field: fieldOf(path), problem })))
+  )
 }
 
 /** JSON as text, or a value. */
-export const parse = (tool: AgentTool, input: unknown): Checked<McpProtocol.JsonObject> => {
+const objectOf = (tool: AgentTool, input: unknown): Checked<McpProtocol.JsonObject> => {
   if (input === undefined || input === "") return Either.right(none)
   if (typeof input !== "string") {
     return McpProtocol.isObject(input) ? Either.right(input) : Either.left(about(tool, "must be an object"))
@@ -34,22 +45,6 @@ export const parse = (tool: AgentTool, input: unknown): Checked<McpProtocol.Json
   } catch {
     return Either.left(about(tool, "is not valid JSON"))
   }
-}
-
-/** The arguments for the server, if they fit the tool. */
-export const check = (
-  tool: AgentTool,
-  written: McpProtocol.JsonObject,
-  { nullable, validate }: Wishes
-): Checked<McpProtocol.JsonObject> => {
-  const args = nullable ? ToolSchema.withoutFillIns(tool.definition.inputSchema, written) : written
-  const missing = Known.problem(tool.server, tool.tool, tool.definition, args)
-  if (missing !== undefined) return Either.left(missing)
-  if (!validate) return Either.right(args)
-  const validation = JsonSchema.compile(tool.definition.inputSchema).validate(args)
-  return validation._tag !== "Invalid" ? Either.right(args) : Either.left(
-    invalid(tool, validation.problems.map(({ path, problem }) => ({ field: fieldOf(path), problem })))
-  )
 }
 
 const fieldOf = (path: string): string => path === "" ? "arguments" : `arguments.${path}`

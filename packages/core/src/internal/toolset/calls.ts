@@ -18,6 +18,7 @@ import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
+import * as Canonical from "./canonical.js"
 import { idOf } from "./table.js"
 import type { Parts, Visible } from "./toolset.js"
 
@@ -47,12 +48,10 @@ export class Calls<Request, R, A> {
       Effect.gen(this, function*() {
         const { settings } = this.parts
         const known = found(yield* this.find(asked, settings.id))
-        const written = yield* Arguments.parse(known, input)
+        const written = yield* Arguments.read(known, input, known.strict && settings.looks.schemas === "nullable")
+        const args = yield* this.kept(known, written)
         const tool = found(yield* this.asItIs(known, options))
-        const args = yield* Arguments.check(tool, written, {
-          nullable: tool.strict && settings.looks.schemas === "nullable",
-          validate: settings.of(tool.server).validateArguments
-        })
+        yield* Arguments.check(tool, args, settings.of(tool.server).validateArguments)
         yield* this.unlessApprovalIsNeeded(tool, args)
         return { tool, args }
       }))
@@ -66,11 +65,8 @@ export class Calls<Request, R, A> {
       Effect.gen(this, function*() {
         const known = found(yield* this.find(pending, pending.server))
         const tool = found(yield* this.asItIs(known, options))
-        const args = yield* Arguments.check(tool, pending.arguments, {
-          nullable: false,
-          validate: this.parts.settings.of(tool.server).validateArguments
-        })
-        return { tool, args }
+        yield* Arguments.check(tool, pending.arguments, this.parts.settings.of(tool.server).validateArguments)
+        return { tool, args: pending.arguments }
       }))
     return Effect.zipRight(this.use(pending), ready)
   }
@@ -108,8 +104,8 @@ export class Calls<Request, R, A> {
   private find(asked: Asked, where: string): Effect.Effect<AgentTool, CallError, R> {
     const { source: { lists }, tables } = this.parts
     return Effect.gen(this, function*() {
-      let table = tables.of(yield* lists.current)
-      if (table.clash === undefined && table.find(asked) === undefined) table = tables.of(yield* lists.tools)
+      let table = yield* tables.soon(yield* lists.current)
+      if (table.clash === undefined && table.find(asked) === undefined) table = yield* tables.soon(yield* lists.tools)
       const tool = table.find(asked)
       if (tool !== undefined && (yield* this.visible.shows(tool))) return tool
       if (table.clash !== undefined) {
@@ -142,6 +138,16 @@ export class Calls<Request, R, A> {
       }
       return tools.find(tool.tool) === undefined ? yield* gone(tool) : yield* this.find(identityOf(tool), tool.server)
     })
+  }
+
+  /** What is approved is what is called, also where the application changes its own object meanwhile. */
+  private kept(
+    tool: AgentTool,
+    args: McpProtocol.JsonObject
+  ): Effect.Effect<McpProtocol.JsonObject, McpError.McpError> {
+    if (this.parts.settings.of(tool.server).approval === ToolApproval.never) return Effect.succeed(args)
+    const kept = Canonical.snapshot(args)
+    return kept === undefined ? Effect.fail(McpError.unwritable(tool.server, "tools/call")) : Effect.succeed(kept)
   }
 
   private unlessApprovalIsNeeded(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<void, CallError, R> {
