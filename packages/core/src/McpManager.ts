@@ -9,7 +9,7 @@
  * | phase          | means                                                         | in `active`             |
  * |----------------|---------------------------------------------------------------|-------------------------|
  * | `disconnected` | not connected yet, or not any more                            | before the first start  |
- * | `connecting`   | the manager is connecting it                                  | if its tools are stored |
+ * | `connecting`   | the manager is connecting it                                  | if its tools are known  |
  * | `connected`    | it can be used                                                | yes                     |
  * | `reconnecting` | its session was lost, and comes back by itself; calls wait    | yes                     |
  * | `idle`         | nobody uses it; the next use connects                         | yes                     |

@@ -81,7 +81,8 @@ export const layer = ({ connect = true, ...options }: RuntimeOptions): Layer.Lay
   const manager = connect
     ? McpManager.layer(options)
     : Layer.scoped(McpManager.McpManager, McpManager.make(options))
-  return Layer.provideMerge(McpCatalog.layer, manager)
+  // A layer that is there only once would be that of one manager for all of a program.
+  return Layer.provideMerge(Layer.fresh(McpCatalog.layer), manager)
 }
 
 /**
@@ -182,4 +183,4 @@ export const promise = <E>(
   options: RuntimeOptions,
   platform: Layer.Layer<Requirements, E>,
   { signal }: PromiseOptions = {}
-): Promise<PromiseRuntime> => facade.make(Layer.provide(layer(options), platform), signal)
+): Promise<PromiseRuntime> => facade.make(Layer.provide(Layer.suspend(() => layer(options)), platform), signal)

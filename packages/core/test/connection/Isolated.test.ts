@@ -2,7 +2,7 @@
  * `recovery: "isolated"`: a tool call that is sent again in a session of its own.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpConfig, McpConnection, McpTransport } from "@mcp-runtime/core"
+import { McpConfig, McpConnection, McpTransport, RequestLimit } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope, TestClock } from "effect"
 import {
@@ -98,6 +98,48 @@ describe("isolated replays", () => {
       assert.strictEqual(yield* TestClock.currentTimeMillis, 0, "no backoff before it")
       assert.strictEqual(yield* countOf(server, "tools/list"), 1, "nothing but the call is sent over it")
       assert.strictEqual((yield* connection.state)._tag, "Degraded", "a 503 means that a gateway has answered")
+    }))
+
+  it.scoped("under a bound over several servers, both sessions have one place in the round", () =>
+    Effect.gen(function*() {
+      const order: Array<string> = []
+      const fails = yield* Deferred.make<void>()
+      const holds = yield* Deferred.make<void>()
+      const told = (name: string) => ({ name, call: () => Effect.sync(() => void order.push(name)) })
+      const a = yield* ScriptedServer.make({
+        name: "a",
+        config: isolated({ timeouts: timeouts({ request: 60_000 }) }),
+        tools: [
+          {
+            name: "t",
+            call: (_, { session }) =>
+              session === 1
+                ? Effect.zipRight(Deferred.await(fails), Effect.fail(lost))
+                : Effect.sync(() => void order.push("a"))
+          },
+          told("a")
+        ]
+      })
+      const b = yield* ScriptedServer.make({ name: "b", tools: [told("b")] })
+      const c = yield* ScriptedServer.make({ name: "c", tools: [{ name: "c", call: () => Deferred.await(holds) }] })
+      const requests = yield* RequestLimit.make(1)
+      const connections = yield* Effect.forEach(
+        [a, b, c],
+        ({ channel }) => Effect.tap(McpConnection.fromChannel(channel, { requests }), (_) => _.awaitReady)
+      )
+      const call = (i: number, name: string) =>
+        Effect.zipLeft(
+          Effect.fork(Effect.exit(McpConnection.callTool(connections[i]!, { name }, always))),
+          Effect.repeatN(macrotask, 4)
+        )
+      const calls = [yield* call(0, "t"), yield* call(2, "c")]
+      yield* Deferred.succeed(fails, undefined)
+      yield* a.awaitStats((_) => _.opened === 2)
+      yield* Effect.repeatN(macrotask, 4)
+      for (const [i, name] of [[0, "a"], [1, "b"], [1, "b"]] as const) calls.push(yield* call(i, name))
+      yield* Deferred.succeed(holds, undefined)
+      yield* Fiber.joinAll(calls)
+      assert.deepStrictEqual(order, ["a", "b", "a", "b"])
     }))
 
   it.scoped("without the wish of the caller, what may have run is never sent again, isolated or not", () =>

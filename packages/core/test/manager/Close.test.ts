@@ -3,6 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { McpError, McpManager } from "@mcp-runtime/core"
+import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Fiber, Option, Stream } from "effect"
 import {
   assertNothingLeft,
@@ -107,6 +108,44 @@ describe("McpManager: close", () => {
       assert.deepStrictEqual(yield* phases(manager), "a disconnected, b disconnected")
       assert.deepStrictEqual((yield* manager.state).active, before.active)
       assert.strictEqual((yield* a.server.stats).attempts, 1)
+    }))
+
+  it.scoped("nor after one that left a server behind; how it was closed last stays known until it is connected", () =>
+    Effect.gen(function*() {
+      const a = yield* fake("a", { closing: "hangs" })
+      const manager = yield* over([a], { closeTimeout: 1000 })
+      yield* manager.connectAll
+      yield* timed(manager.close)
+      assert.deepStrictEqual(yield* manager.close, [])
+      assert.strictEqual((yield* views(manager)).errors, "a CloseFailed")
+      a.closing = "works"
+      a.letGo()
+      yield* manager.connectAll
+      assert.strictEqual((yield* views(manager)).errors, "")
+    }))
+
+  it.scoped("a start that can not be interrupted is left behind, which is no end in order", () =>
+    Effect.gen(function*() {
+      const start = () => Effect.uninterruptible(Effect.sleep("1 hour"))
+      const a = { ...yield* fake("a"), server: yield* ScriptedServer.make({ name: "a", start }) }
+      const manager = yield* over([a], { connectTimeout: 1000, closeTimeout: null })
+      yield* timed(manager.connectAll)
+      yield* pass(30_000, 1000)
+      assert.strictEqual((yield* manager.status("a")).closeError?._tag, "CloseFailed")
+      yield* pass(3_600_000)
+      yield* assertNothingLeft(a)
+    }))
+
+  it.scoped("closed stays closed: for a reconnect without anybody to connect, and for servers that come later", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Effect.all([fake("a"), fake("b")])
+      const manager = yield* over([a], { others: [b] })
+      yield* manager.connectAll
+      yield* manager.close
+      assert.deepStrictEqual(yield* manager.reconnect(), [])
+      yield* manager.reload([a.config, b.config])
+      assert.strictEqual(yield* phases(manager), "a disconnected, b disconnected")
+      assert.strictEqual(ending(yield* Effect.exit(manager.callTool("b", { name: "b" }))), "b: ConnectionUnavailable")
     }))
 
   it.scoped("issued while it connects, it comes after it; issued after the gate, it ends what still connects", () =>

@@ -13,6 +13,7 @@ import {
   type FakeOptions,
   isDone,
   type Over,
+  over,
   overInScope,
   pass,
   phases,
@@ -139,6 +140,20 @@ describe("the first call of a deferred tool", () => {
       yield* pass(5000, 100)
       assert.strictEqual(ending(yield* Fiber.join(calling)), "success")
       assert.strictEqual(ending(yield* Fiber.join(unknown)), "a: ToolNotFound")
+    }))
+
+  it.scoped("does not wait for the turn of its server, also where that was closed before", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Effect.all([fake("a"), fake("b")])
+      const store = storeOf({ a: ["a"], b: ["b"] })
+      const manager = yield* over([a, b], { mode: "sequential", store: store.layer })
+      yield* manager.connectAll
+      yield* manager.close
+      a.way = "hangs in initialize"
+      const { exit, took } = yield* timed(manager.connectAll)
+      assert.deepStrictEqual([ending(exit), took, (yield* views(manager)).active], ["success", 250, "a b"])
+      const call = yield* timed(manager.callTool("b", { name: "b" }))
+      assert.deepStrictEqual([ending(call.exit), call.took], ["success", 0])
     }))
 
   it.scoped("before the gate, before anything was read from the store, and without any start, it works too", () =>

@@ -20,6 +20,7 @@ import {
   timed,
   views
 } from "./kit.js"
+import { storeOf } from "./stores.js"
 
 const capabilities: McpProtocol.ServerCapabilities = { tools: {}, prompts: {}, resources: { subscribe: true } }
 
@@ -118,6 +119,38 @@ describe("McpManager: enrichment", () => {
         assert.deepStrictEqual(lines.filter((_) => _.level !== "DEBUG"), [])
       }))
   }
+
+  for (const hanging of ["prompts/list", "resources/subscribe"]) {
+    it.scoped(`under a bound over all servers, one that hangs on ${hanging} takes no turn from calls`, () =>
+      Effect.gen(function*() {
+        const a = yield* rich("a", { [hanging]: () => Effect.never }, subscribed)
+        const b = yield* fake("b")
+        const manager = yield* over([a, b], { requests: 1 })
+        yield* manager.connectAll
+        yield* settled
+        const { took } = yield* timed(manager.callTool("b", { name: "b" }))
+        assert.strictEqual(took, 0)
+      }))
+  }
+
+  it.scoped("a server that a use connects has it, too, once", () =>
+    Effect.gen(function*() {
+      const all = [
+        yield* rich("a", {}, { config: { ...subscribed.config, lifetime: "lazy" } }),
+        yield* rich("b", {}, { ...subscribed, way: "refused" }),
+        yield* rich("c", {}, subscribed)
+      ]
+      const manager = yield* over(all, { store: storeOf({ a: ["a"] }).layer })
+      yield* manager.callTool("c", { name: "c" })
+      yield* manager.connectAll
+      all[1]!.way = "works"
+      for (const { name, server } of all) {
+        yield* manager.callTool(name, { name })
+        yield* settled
+        const rest = (yield* asked(server)).filter((_) => !_.startsWith("tools/"))
+        assert.sameMembers(rest, [...others, "resources/subscribe"], name)
+      }
+    }))
 
   it.scoped("it ends with the server", () =>
     Effect.gen(function*() {

@@ -149,6 +149,25 @@ describe("tools", () => {
       assert.isTrue((yield* lists.tools) === (yield* lists.current))
     }))
 
+  it.scoped("one whose connection can't even be made costs its own list only, and nobody dies of it", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Effect.all([fake("a"), fake("b")])
+      const manager = yield* over([a, b], {
+        dropFailed: false,
+        connection: ({ name }) => {
+          if (name === "b") throw new Error("scripted")
+          return {}
+        }
+      })
+      yield* manager.connectAll
+      const catalog = McpCatalog.make(manager)
+      yield* catalog.invalidate
+      assert.strictEqual(told(yield* catalog.tools), "a live: a, b unknown: (HandshakeFailed)")
+      for (const use of [Effect.asVoid(manager.connection("b")), manager.callTool("b", { name: "b" })]) {
+        assert.strictEqual(ending(yield* Effect.exit(Effect.asVoid(use))), "b: HandshakeFailed")
+      }
+    }))
+
   it.scoped("a server that hangs in tools/list holds up whoever reads for as long as a request may take", () =>
     Effect.gen(function*() {
       const [a, b] = [

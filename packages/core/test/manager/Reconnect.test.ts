@@ -39,6 +39,20 @@ const ways: ReadonlyArray<Way> = [
 
 describe("McpManager: reconnect", () => {
   for (const mode of ["parallel", "sequential"] as const) {
+    it.scoped(`${mode}: a use that heals a server ends what is said of its last close, too`, () =>
+      Effect.gen(function*() {
+        const a = yield* fake("a", { way: "hangs in tools/list", closing: "hangs" })
+        const manager = yield* over([a], { mode, closeTimeout: 1000, connectTimeout: 1000 })
+        yield* timed(manager.connectAll)
+        yield* pass(2000, 100)
+        assert.strictEqual((yield* manager.status("a")).closeError?._tag, "CloseFailed")
+        a.way = "works"
+        a.closing = "works"
+        yield* manager.callTool("a", { name: "a" })
+        assert.strictEqual((yield* views(manager)).errors, "")
+        a.letGo()
+      }))
+
     it.scoped(`${mode}: it touches no healthy connection: the same session, and calls go on`, () =>
       Effect.gen(function*() {
         const [a, b, c] = yield* Effect.all([fake("a", { tools: [slow] }), fake("b", { way: "refused" }), fake("c")])

@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CatalogStore, McpCatalog, type McpError, McpManager, McpRuntime } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Config, ConfigProvider, Effect, Exit, Layer, Redacted, Scope, Stream } from "effect"
+import { Config, ConfigProvider, Context, Effect, Exit, Layer, Redacted, Scope, Stream } from "effect"
 import {
   assertNothingLeft,
   begun,
@@ -38,6 +38,22 @@ describe("the layer", () => {
       }).pipe(Effect.provide(layer))
       yield* settled
       yield* assertNothingLeft(...servers)
+    }))
+
+  it.scoped("of two in one program each has the lists of its own servers", () =>
+    Effect.gen(function*() {
+      const servers = yield* fakes("a b")
+      const shown = Effect.flatMap(McpCatalog.McpCatalog, (_) => Effect.map(_.current, told))
+      class One extends Context.Tag("One")<One, string>() {}
+      class Two extends Context.Tag("Two")<Two, string>() {}
+      const over = (i: number) => Layer.provide(McpRuntime.layer({ servers: [servers[i]!.config] }), platform(servers))
+      const both = Layer.merge(
+        Layer.provide(Layer.effect(One, shown), over(0)),
+        Layer.provide(Layer.effect(Two, shown), over(1))
+      )
+      const context = yield* Layer.build(both)
+      assert.strictEqual(Context.get(context, One), "a live: a")
+      assert.strictEqual(Context.get(context, Two), "b live: b")
     }))
 
   it.effect("with connect: false connects nothing before it is asked to", () =>

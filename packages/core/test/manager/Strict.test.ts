@@ -88,6 +88,46 @@ describe("McpManager: strict", () => {
         yield* assertNothingLeft()
       }))
 
+    for (const way of ["refused", "hangs in initialize"] as const) {
+      it.scoped(`${mode}, ${way}: what was closed before stays closed, for uses and for other servers`, () =>
+        Effect.gen(function*() {
+          const [a, b, c, d] = yield* Effect.all([fake("a"), fake("b"), fake("c"), fake("d")])
+          const manager = yield* over([a, b, c], { mode, strict: true, others: [d] })
+          yield* manager.connectAll
+          yield* manager.close
+          b.way = way
+          const connecting = yield* begun(manager.connectAll)
+          if (way !== "refused") yield* interrupted(connecting)
+          for (const { name, server } of [a, b, c]) {
+            const { attempts } = yield* server.stats
+            const used = yield* Effect.exit(manager.callTool(name, { name }))
+            assert.strictEqual(ending(used), `${name}: ConnectionUnavailable`)
+            assert.strictEqual((yield* server.stats).attempts, attempts)
+          }
+          yield* manager.reload([a, b, c, d].map((_) => _.config))
+          assert.strictEqual((yield* d.server.stats).attempts, 0)
+          yield* assertNothingLeft(a, b, c, d)
+        }))
+    }
+
+    it.scoped(`${mode}: a server that was lost for good, came back and was closed again is failed as before`, () =>
+      Effect.gen(function*() {
+        const all = yield* fakes("a b")
+        const manager = yield* over(all, { mode, strict: true })
+        yield* manager.connectAll
+        for (const server of all) {
+          server.way = "forbidden"
+          yield* server.server.disconnect()
+        }
+        yield* pass(10_000, 100)
+        const before = yield* views(manager)
+        assert.strictEqual(before.errors, "a Forbidden, b Forbidden")
+        all[0]!.way = "works"
+        yield* timed(manager.reconnect())
+        assert.deepStrictEqual(yield* views(manager), before)
+        yield* assertNothingLeft(...all)
+      }))
+
     it.scoped(`${mode}: interrupted: what it has opened is closed, and it ends as interrupted`, () =>
       Effect.gen(function*() {
         const journal: Array<string> = []

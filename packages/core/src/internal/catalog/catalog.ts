@@ -81,6 +81,12 @@ export class Internal implements Catalog.Catalog {
     return this.tools.read(true)
   }
 
+  /** What nobody waits for: a list from the server, unless it is fresh. */
+  readUnattended(kind: Kind): Effect.Effect<unknown, McpError.McpError> {
+    const list = this[kind] as unknown as KeptList<Kind>
+    return Effect.flatMap(list.fresh, (fresh) => fresh !== undefined ? Effect.void : list.read(true))
+  }
+
   /** The listing that began then is complete. */
   remember<K extends Kind>(kind: K, began: number, listing: McpProtocol.Listing<Catalog.Items[K]>): void {
     const list = this[kind] as unknown as KeptList<K>

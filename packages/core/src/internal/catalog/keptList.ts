@@ -17,8 +17,8 @@ import type { Kind, Shelf } from "./shelf.js"
 
 /** How a connection lists. */
 export interface Source extends Catalog.Source {
-  /** As `list`, in order to connect: it takes no turn from those who call, and waits for none. */
-  readonly first?: Catalog.Source["list"] | undefined
+  /** As `list`, where no caller has asked for it: it takes no turn from those who call, and waits for none. */
+  readonly unattended?: Catalog.Source["list"] | undefined
 }
 
 export interface Parts {
@@ -105,14 +105,15 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
   }
 
   /** As the listing of the current generation ends. */
-  read(toConnect = false): Effect.Effect<Reading<K>, McpError.McpError> {
+  read(unattended = false): Effect.Effect<Reading<K>, McpError.McpError> {
     const { source } = this.parts
-    const list = () => toConnect && source.first !== undefined ? source.first(this.kind) : source.list(this.kind)
+    const list = () =>
+      unattended && source.unattended !== undefined ? source.unattended(this.kind) : source.list(this.kind)
     return Effect.suspend(() =>
       Effect.catchAll(
         this.flights.join(this.shelf.generation, this.listing(list)),
         // What was under way was nobody's.
-        (error) => error === notNow ? this.read(toConnect) : Effect.fail(error)
+        (error) => error === notNow ? this.read(unattended) : Effect.fail(error)
       )
     )
   }

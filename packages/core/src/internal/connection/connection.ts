@@ -64,7 +64,7 @@ export const make = (
         {
           server: config.name,
           list: (kind) => listed(kind, undefined),
-          first: (kind) => listed(kind, unattended),
+          unattended: (kind) => listed(kind, unattended),
           // It is no reason to connect, nor a use of the connection.
           relist: (kind) =>
             Effect.suspend(() =>

@@ -132,18 +132,18 @@ export class Sessions {
     generation: number,
     wishes: Opening.Wishes
   ): Effect.Effect<Live, McpError.McpError> {
-    return Effect.flatMap(
-      this.openChannel,
-      (channel) => Opening.open(this.seen(channel), this.parts.options, wishes, generation)
-    ).pipe(
+    return Effect.flatMap(this.openChannel, (channel) => {
+      this.wire = undefined
+      this.nonsense = undefined
+      return Opening.open(channel, this.parts.options, wishes, generation)
+    }).pipe(
       Scope.extend(scope),
       Effect.map((session) => new Live(generation, session as Supervised, scope))
     )
   }
 
+  /** The same one for all its sessions: by it they are known to be of one server. */
   private seen(channel: McpTransport.Channel): McpTransport.Channel {
-    this.wire = undefined
-    this.nonsense = undefined
     const open: McpTransport.Channel["open"] = (events) =>
       Effect.tap(channel.open({ ...events, warning: this.overhearing(events.warning) }), (wire) =>
         Effect.sync(() => {
@@ -167,9 +167,13 @@ export class Sessions {
         const scope = yield* Scope.make()
         const exit = yield* Effect.exit(restore(this.inTime(Scope.extend(this.parts.channel, scope))))
         const isWanted = channelsClosed === this.channelsClosed
-        if (Exit.isSuccess(exit) && isWanted) this.channel = { channel: exit.value, scope }
-        else yield* Scope.close(scope, exit)
-        return isWanted ? yield* exit : yield* Effect.fail(Reasons.closing(this.parts.config.name, "open"))
+        if (Exit.isFailure(exit) || !isWanted) {
+          yield* Scope.close(scope, exit)
+          return isWanted ? yield* exit : yield* Effect.fail(Reasons.closing(this.parts.config.name, "open"))
+        }
+        const channel = this.seen(exit.value)
+        this.channel = { channel, scope }
+        return channel
       })
     )
   })
@@ -287,8 +291,11 @@ export class Sessions {
       (exit) => Exit.isSuccess(exit) && Exit.isSuccess(exit.value) ? this.close(exit.value.value) : Effect.void
     )
     return within(Effect.zipRight(Fiber.interruptFork(trying.fiber), closeLate), this.closeBound).pipe(
-      Effect.flatMap((ended) => Option.isSome(ended) ? Effect.void : Effect.forkDaemon(closeLate)),
-      Effect.asVoid
+      Effect.flatMap((ended) => {
+        if (Option.isSome(ended)) return Effect.void
+        this.closeFailures++
+        return Effect.asVoid(Effect.forkDaemon(closeLate))
+      })
     )
   })
 

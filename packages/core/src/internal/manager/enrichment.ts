@@ -2,27 +2,37 @@
  * What a server offers beside its tools: best effort, in the background, when it is connected.
  */
 import * as Effect from "effect/Effect"
+import type { CallOptions } from "../../McpConnection.js"
 import type { Connection } from "../connection/connection.js"
 import * as Operations from "../connection/operations.js"
+import type { Waited } from "../engine/calls.js"
+
+/** Nobody waits for it, so that it takes no turn from those who call. */
+const unattended: CallOptions & Waited = { unattended: true }
+
+/** Where a server takes one request at a time, who calls a tool waits no longer for what nobody waits for. */
+const patience = "5 seconds"
 
 export const enrich = (connection: Connection, lists: boolean): Effect.Effect<void> =>
   Effect.flatMap(connection.state, (state) => {
     if (state._tag !== "Ready" && state._tag !== "Degraded") return Effect.void
     const { prompts, resources } = state.info.capabilities
-    const { catalog, config } = connection
+    const { config, owner: { catalog } } = connection
     const wished = [
-      ...(lists && prompts !== undefined ? [catalog.prompts.get] : []),
-      ...(lists && resources !== undefined ? [catalog.resources.get, catalog.templates.get] : []),
+      ...(lists && prompts !== undefined ? [catalog.readUnattended("prompts")] : []),
+      ...(lists && resources !== undefined
+        ? [catalog.readUnattended("resources"), catalog.readUnattended("templates")]
+        : []),
       ...(resources?.subscribe === true ? config.subscriptions ?? [] : []).map((uri) =>
-        Operations.subscribe(connection, uri)
+        Operations.subscribe(connection, uri, unattended)
       )
     ]
     return Effect.forEach(
       wished,
       (effect) =>
-        Effect.catchAll(
-          effect as Effect.Effect<unknown, { readonly message: string }>,
-          (error) => Effect.logDebug(`something that it offers is not known: ${error.message}`)
+        (effect as Effect.Effect<unknown, { readonly message: string }>).pipe(
+          Effect.timeoutFail({ duration: patience, onTimeout: () => ({ message: "it did not answer in time" }) }),
+          Effect.catchAll((error) => Effect.logDebug(`something that it offers is not known: ${error.message}`))
         ),
       { concurrency: "unbounded", discard: true }
     )

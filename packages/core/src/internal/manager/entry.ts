@@ -53,6 +53,8 @@ export interface Attempt {
   /** Completes when it is known what the store has. */
   readonly restored: Deferred.Deferred<void>
   fiber: Fiber.RuntimeFiber<unknown> | undefined
+  /** The manager has given it up. */
+  aborted: boolean
 }
 
 /** A store that does not answer in this time has nothing, for a server that would else not be connected now. */
@@ -69,10 +71,14 @@ export class Entry {
   closeError: McpError.CloseFailed | undefined = undefined
   status: ServerStatus
   private opened: Opened | undefined = undefined
+  /** Its new sessions have what the first one was asked for. */
+  private enriched: Connection | undefined = undefined
   /** Why it had failed before it was connected last. */
   private failedBefore: McpError.McpError | undefined = undefined
   /** Its use is an error until it is connected again, also where it has no connection yet, or no longer. */
   shut = false
+  /** Whether it was so before it was connected last. */
+  wasShut = false
   private over = false
   private releasing: Deferred.Deferred<void> | undefined = undefined
 
@@ -131,7 +137,10 @@ export class Entry {
     if (!ownDoing && (tag === "Ready" || tag === "Degraded")) {
       // A use has connected it, whatever became of it before.
       this.failure = undefined
+      this.closeError = undefined
       this.wanted = true
+      // After whoever waits for the session has been told of it.
+      if (this.enriched !== this.connection) this.parts.fork(Effect.zipRight(Effect.yieldNow(), this.enriching))
     }
     this.changed()
   }
@@ -161,10 +170,11 @@ export class Entry {
     if (this.over) return Effect.fail(Reasons.released(this.name))
     return Effect.gen(this, function*() {
       const scope = yield* Scope.make()
-      const exit = yield* Effect.exit(this.parts.open(config.right, scope, this.observe))
+      const exit = yield* Effect.exit(Effect.suspend(() => this.parts.open(config.right, scope, this.observe)))
       if (Exit.isFailure(exit)) {
         yield* Scope.close(scope, exit)
-        return yield* exit
+        // What the application has given for it may have died; whoever wants all servers goes on with the others.
+        return yield* Effect.fail(Reasons.ofTry(this.name, exit.cause))
       }
       if (this.shut) yield* exit.value.disableBecause(closedByManager)
       // It may have been ended for good meanwhile.
@@ -187,10 +197,12 @@ export class Entry {
     const attempt: Attempt = {
       outcome: Deferred.unsafeMake(FiberId.none),
       restored: Deferred.unsafeMake(FiberId.none),
-      fiber: undefined
+      fiber: undefined,
+      aborted: false
     }
     this.attempt = attempt
-    this.failedBefore = this.failure
+    this.failedBefore = this.status.error
+    this.wasShut = this.shut
     this.changed()
     let told = false
     const restoring = this.parts.fork(this.restoring(attempt))
@@ -217,7 +229,10 @@ export class Entry {
       Effect.matchCauseEffect(restore(this.inTime(this.connecting(attempt))), {
         onSuccess: () => Effect.zipRight(end(undefined), this.enriching),
         onFailure: (cause) => {
-          if (Cause.isInterrupted(cause)) return Effect.asVoid(this.release("usable"))
+          // What was given to us may interrupt itself, which is a failure of the server.
+          if (Cause.isInterrupted(cause) && (attempt.aborted || this.over)) {
+            return Effect.asVoid(this.release(this.before))
+          }
           const error = Reasons.ofTry(this.name, cause)
           // Whoever waits for it learns it now, however long it takes to end.
           return end(error).pipe(
@@ -232,10 +247,13 @@ export class Entry {
     return attempt
   }
 
-  /** What the store has needs no turn: it is known at once, however many connections are waited for. */
+  /**
+   * What the store has needs no turn, however many connections are waited for: it is known at once, and whoever calls one of
+   * its tools connects it.
+   */
   private restoring(attempt: Attempt): Effect.Effect<void, McpError.McpError> {
     return this.settled.pipe(
-      Effect.zipRight(this.ensure),
+      Effect.zipRight(this.usable),
       Effect.flatMap((connection) => connection.catalog.restore),
       Effect.ensuring(Deferred.succeed(attempt.restored, undefined))
     )
@@ -244,14 +262,12 @@ export class Entry {
   private connecting(attempt: Attempt): Effect.Effect<void, McpError.McpError> {
     return Effect.gen(this, function*() {
       yield* this.settled
-      this.shut = false
-      const connection = yield* this.ensure
+      const connection = yield* this.usable
       // It was asked for to be connected by its first use, and has something to show until then.
       if (connection.config.lifetime === "lazy") {
         yield* firstOf(Deferred.await(attempt.restored), Effect.sleep(storeAnswersWithin))
-        if (this.tools !== undefined) return yield* connection.enable
+        if (this.tools !== undefined) return
       }
-      yield* connection.enable
       const { _tag } = yield* connection.state
       // What the connection has concluded by itself is not to answer for this attempt.
       if (_tag === "Failed" || _tag === "NeedsAuthorization") yield* connection.close
@@ -261,6 +277,11 @@ export class Entry {
       if (tools === undefined || tools.stale) yield* connection.owner.catalog.readTools
     })
   }
+
+  private readonly usable: Effect.Effect<Connection, McpError.McpError> = Effect.suspend(() => {
+    this.shut = false
+    return Effect.tap(this.ensure, (connection) => connection.enable)
+  })
 
   /** What is stored of its tools is not true any more. */
   private withoutTools(attempt: Attempt, connection: Connection): Effect.Effect<void> {
@@ -301,6 +322,7 @@ export class Entry {
   private readonly enriching: Effect.Effect<void> = Effect.suspend(() => {
     const { connection } = this
     if (connection !== undefined && connection.owner.live !== undefined) {
+      this.enriched = connection
       this.parts.fork(enrich(connection, this.parts.settings.enrich))
     }
     return Effect.void
@@ -316,14 +338,21 @@ export class Entry {
 
   /** Gives up the attempt that is under way, and waits until nothing of it is left. */
   readonly abort: Effect.Effect<void> = Effect.suspend(() => {
-    const fiber = this.attempt?.fiber
-    return fiber === undefined ? Effect.void : Effect.asVoid(Fiber.interrupt(fiber))
+    const { attempt } = this
+    if (attempt?.fiber === undefined) return Effect.void
+    attempt.aborted = true
+    return Effect.asVoid(Fiber.interrupt(attempt.fiber))
   })
 
   /** It was connected, and is not to be. */
   undone(): void {
     this.wanted = false
     this.failure = this.failedBefore
+  }
+
+  /** How it was left before the last attempt to connect it. */
+  get before(): Leave {
+    return this.wasShut ? "unusable" : "usable"
   }
 
   /** From now on its use is an error, while what is there of it may still be ending. */
@@ -358,12 +387,13 @@ export class Entry {
     return Effect.uninterruptible(
       Effect.gen(this, function*() {
         const { opened } = this
+        let closeError: McpError.CloseFailed | undefined = undefined
         if (leave === "unusable") this.shut = true
         const released = this.releasing ??= Deferred.unsafeMake<void>(FiberId.none)
         if (opened !== undefined) {
           const before = opened.connection.owner.closeFailures
           const ended = yield* this.closing(opened, leave)
-          this.closeError = !ended
+          closeError = this.closeError = !ended
             ? this.closeFailed(
               `it did not end within ${this.parts.settings.closeTimeout} ms, and is left to end by itself`
             )
@@ -376,7 +406,7 @@ export class Entry {
         // A use may have connected it again.
         this.observe()
         yield* Deferred.succeed(released, undefined)
-        return this.closeError
+        return closeError
       })
     )
   }

@@ -70,6 +70,8 @@ class Servers {
   private started = false
   /** What is configured is to be connected. */
   private open = false
+  /** All were closed, and nothing was connected since. */
+  private closed = false
   private released = false
   /** Those that a change of the servers is connecting, or ending. */
   private changing: ReadonlyArray<Entry> = []
@@ -179,14 +181,20 @@ class Servers {
   readonly connectAll: Result<ReadonlyArray<string>> = this.exclusively(
     "connect",
     Effect.suspend(() => {
+      const { closed, open } = this
       this.begun()
       const targets = this.entries.filter((_) => _.isUsable && !_.isUp && _.attempt === undefined)
-      return this.connecting(targets, this.entries, this.settings.gate)
+      return Effect.onError(this.connecting(targets, this.entries, this.settings.gate), () =>
+        Effect.sync(() => {
+          this.closed = closed
+          this.open = open
+        }))
     })
   )
 
   private begun(): void {
     this.open = true
+    this.closed = false
     if (this.started) return
     this.started = true
     this.publish()
@@ -281,9 +289,10 @@ class Servers {
       Effect.gen(this, function*() {
         yield* entry.abort
         yield* entry.settled
-        if (!entry.wanted) return
-        entry.undone()
-        yield* entry.release("usable")
+        // It has failed, and is closed already.
+        if (!entry.wanted && entry.shut === entry.wasShut) return
+        if (entry.wanted) entry.undone()
+        yield* entry.release(entry.before)
       })
     return Effect.uninterruptible(this.inReverse([...begun], back))
   }
@@ -303,8 +312,8 @@ class Servers {
       this.begun()
       if (entry.isUp) return
       const begun = entry.attempt === undefined
-      const attempt = entry.attempt ?? entry.begin(atOnce, true)
-      const error = yield* Deferred.await(attempt.outcome).pipe(
+      const outcome = Effect.suspend(() => Deferred.await((entry.attempt ?? entry.begin(atOnce, true)).outcome))
+      const error = yield* outcome.pipe(
         Effect.onInterrupt(() => begun ? this.undo(new Set([entry])) : Effect.void)
       )
       yield* this.endings([entry])
@@ -315,8 +324,8 @@ class Servers {
 
   reconnect(options?: { readonly failedOnly?: boolean | undefined }): Result<ReadonlyArray<string>> {
     const reconnect = Effect.suspend(() => {
-      this.begun()
       if (options?.failedOnly === false) {
+        this.begun()
         return Effect.zipRight(
           this.closing("usable"),
           Effect.suspend(() => {
@@ -325,8 +334,10 @@ class Servers {
           })
         )
       }
-      const targets = this.entries.filter((_) => _.isUsable && _.status.phase === "failed")
       const concerned = this.entries.filter((_) => _.status.phase === "failed")
+      if (concerned.length === 0) return Effect.sync(() => this.activeNames)
+      this.begun()
+      const targets = concerned.filter((_) => _.isUsable)
       return this.connecting(targets, concerned, Infinity)
     })
     return this.exclusively("reconnect", reconnect)
@@ -369,6 +380,7 @@ class Servers {
     Effect.suspend(() => {
       this.started = true
       this.open = false
+      this.closed = true
       return this.closing("unusable")
     })
   )
@@ -400,7 +412,7 @@ class Servers {
       }
       const entry = this.entry(server)
       // What was closed stays closed.
-      entry.shut = old?.shut ?? (this.started && !this.open)
+      entry.shut = old?.shut ?? this.closed
       next.push(entry)
       fresh.push(entry)
       ;(old === undefined ? added : restarted).push(server.name)

@@ -8,13 +8,13 @@ import * as McpError from "../../McpError.js"
 import type { Parts } from "./toolset.js"
 
 export const instructionsOf = <Request, R, A>(
-  { settings, source, tables }: Parts<Request, R, A>
+  { settings, source }: Parts<Request, R, A>
 ): Effect.Effect<ReadonlyArray<{ readonly server: string; readonly text: string }>> => {
   const { instructions: maxLength } = settings
   if (maxLength === undefined) return Effect.succeed([])
   return Effect.flatMap(source.lists.current, (lists) =>
     Effect.map(
-      Effect.forEach(tables.selected(lists), ({ server }) => one(server, maxLength, source.connection(server))),
+      Effect.forEach(lists, ({ server }) => one(server, maxLength, source.connection(server))),
       (all) => all.filter((_) => _ !== undefined)
     ))
 }

@@ -1,7 +1,8 @@
 /**
  * Where the tools of a toolset come from.
  *
- * Owns: that connections without a manager can be read as the servers of one.
+ * Owns: that connections without a manager can be read as the servers of one, and that nobody asks a server whose tools are
+ * not wanted, or waits for it.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -18,7 +19,7 @@ export interface ToolSource {
   readonly lists: Lists
   readonly connection: (server: string) => Effect.Effect<McpConnection, McpError.McpError>
   /** What is wrong with servers, in configured order: also with those that have no list, because they have failed. */
-  readonly problems: (lists: ToolLists, only: ReadonlySet<string> | undefined) => Effect.Effect<ReadonlyArray<Problem>>
+  readonly problems: (lists: ToolLists) => Effect.Effect<ReadonlyArray<Problem>>
 }
 
 export interface Problem {
@@ -28,7 +29,10 @@ export interface Problem {
   readonly isMissing: boolean
 }
 
-export const of = (source: Source): Either.Either<ToolSource, ReadonlyArray<McpError.ConfigProblem>> => {
+/** Only these servers of a source, or all that are active. */
+export type Selected = (only: ReadonlySet<string> | undefined) => ToolSource
+
+export const of = (source: Source): Either.Either<Selected, ReadonlyArray<McpError.ConfigProblem>> => {
   if (!Array.isArray(source)) {
     return isObject(source) && "connection" in source
       ? Either.right(over(source as Manager))
@@ -44,11 +48,27 @@ export const of = (source: Source): Either.Either<ToolSource, ReadonlyArray<McpE
     : Either.left([{ field: "source", problem: "several connections have the same server name" }])
 }
 
-const over = (servers: ManagerLists.Servers): ToolSource => ({
-  lists: ManagerLists.make(servers),
-  connection: servers.connection,
-  problems: (lists, only) => Effect.map(servers.state, ({ servers }) => problemsOf(servers, lists, only))
-})
+const over = (all: ManagerLists.Servers): Selected => (only) => {
+  const servers = only === undefined ? all : narrowed(all, only)
+  return {
+    lists: ManagerLists.make(servers),
+    connection: servers.connection,
+    problems: (lists) => Effect.map(servers.state, ({ servers }) => problemsOf(servers, lists, only))
+  }
+}
+
+/** As if no other servers were active. What is known of the same state is the same value. */
+const narrowed = (
+  { changes, configured, connection, state }: ManagerLists.Servers,
+  only: ReadonlySet<string>
+): ManagerLists.Servers => {
+  let last: { readonly all: ManagerState; readonly some: ManagerState } | undefined = undefined
+  const someOf = (all: ManagerState): ManagerState => {
+    if (last?.all !== all) last = { all, some: { ...all, active: all.active.filter((_) => only.has(_)) } }
+    return last.some
+  }
+  return { configured, connection, state: Effect.map(state, someOf), changes: Stream.map(changes, someOf) }
+}
 
 const isObject = (u: unknown): u is object => typeof u === "object" && u !== null
 

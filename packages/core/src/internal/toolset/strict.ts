@@ -15,6 +15,8 @@ export interface Conversion {
   readonly result: { readonly schema: JsonObject; readonly strict: boolean; readonly reason?: string }
   /** For finding what was filled in; absent where nothing was converted. */
   readonly graph: StrictGraph | undefined
+  /** What it has cost. */
+  readonly steps: number
 }
 
 const remembered: Readonly<Record<Optional, WeakMap<JsonObject, Conversion>>> = {
@@ -35,10 +37,10 @@ const converted = (schema: JsonObject, optional: Optional): Conversion => {
   const document = new Document(schema)
   const built = new Builder(document, optional).build()
   if (built !== undefined && check(document, built) && document.reason === undefined) {
-    return { result: Object.freeze({ schema: output(built), strict: true }), graph: built }
+    return { result: Object.freeze({ schema: output(built), strict: true }), graph: built, steps: document.steps }
   }
   const reason = document.reason ?? "it cannot be converted"
-  return { result: Object.freeze({ schema, strict: false, reason }), graph: undefined }
+  return { result: Object.freeze({ schema, strict: false, reason }), graph: undefined, steps: document.steps }
 }
 
 const output = ({ names, root }: Built): JsonObject =>

@@ -54,7 +54,8 @@ export class Document {
   /** Before 2019-09 a reference silenced what stands beside it. Nobody agrees on what such a schema accepts. */
   readonly silencesSiblings: boolean
   reason: string | undefined
-  private steps = 0
+  /** What it has cost up to now. */
+  steps = 0
 
   constructor(schema: JsonObject) {
     this.root = { schema, embedded: false }

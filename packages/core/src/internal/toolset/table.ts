@@ -11,6 +11,7 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import type * as ToolNaming from "../../ToolNaming.js"
 import * as ToolSchema from "../../ToolSchema.js"
 import type { AgentTool, ToolIdentity } from "../../Toolset.js"
+import * as Strict from "./strict.js"
 
 export type ToolLists = ReadonlyArray<ServerList<McpProtocol.Tool>>
 
@@ -107,9 +108,11 @@ const agentTool = ({ definition, list }: Found, name: string, looks: Looks, befo
   })
 }
 
+const optionalOf = (schemas: "strict" | "nullable") => schemas === "nullable" ? "nullable" : "require"
+
 const schemaOf = ({ inputSchema }: McpProtocol.Tool, schemas: Looks["schemas"]): ToolSchema.StrictSchema => {
   if (schemas === "verbatim") return { schema: inputSchema, strict: false }
-  const converted = ToolSchema.strict(inputSchema, { optional: schemas === "nullable" ? "nullable" : "require" })
+  const converted = ToolSchema.strict(inputSchema, { optional: optionalOf(schemas) })
   return converted.strict ? converted : { schema: inputSchema, strict: false }
 }
 
@@ -119,21 +122,21 @@ export const idOf = (server: string, tool: string): string =>
 
 const escaped = (server: string): string => server.replaceAll("%", "%25").replaceAll("/", "%2F")
 
-/** Some 20 microseconds each. */
-const convertedAtOnce = 50
+/** Some milliseconds: a hundred plain schemas, or one that is entangled. */
+const stepsAtOnce = 2000
 
 /** The table of the newest lists. */
 export class Tables {
   private lists: ToolLists = []
   private table: Table
 
-  constructor(private readonly looks: Looks, readonly only: ReadonlySet<string> | undefined) {
+  constructor(private readonly looks: Looks) {
     this.table = new Table([], looks, undefined)
   }
 
   of(lists: ToolLists): Table {
     if (!this.isKnown(lists)) {
-      const found = this.selected(lists).flatMap((list) => list.items.map((definition) => ({ list, definition })))
+      const found = lists.flatMap((list) => list.items.map((definition) => ({ list, definition })))
       this.table = new Table(found, this.looks, this.table)
       this.lists = lists
     }
@@ -148,23 +151,16 @@ export class Tables {
     const table = Effect.sync(() => this.of(lists))
     const { schemas } = this.looks
     if (schemas === "verbatim" || this.isKnown(lists)) return table
-    const definitions = this.selected(lists).flatMap((_) => _.items)
+    const definitions = lists.flatMap((_) => _.items)
     const convert = (from: number): Effect.Effect<void> =>
       Effect.suspend(() => {
-        for (const definition of definitions.slice(from, from + convertedAtOnce)) schemaOf(definition, schemas)
-        const next = from + convertedAtOnce
+        let [next, steps] = [from, 0]
+        while (next < definitions.length && steps < stepsAtOnce) {
+          steps += Strict.convert(definitions[next++]!.inputSchema, optionalOf(schemas)).steps
+        }
         return next < definitions.length ? Effect.zipRight(Effect.yieldNow(), convert(next)) : Effect.void
       })
     return Effect.zipRight(convert(0), table)
-  }
-
-  get newest(): ToolLists {
-    return this.lists
-  }
-
-  selected(lists: ToolLists): ToolLists {
-    const { only } = this
-    return only === undefined ? lists : lists.filter((_) => only.has(_.server))
   }
 
   /** What else is said of a list changes no tool. */

@@ -26,7 +26,8 @@ export const make = <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.
     return Either.map(
       Settings.make(options, Either.isLeft(from) ? from.left : []),
       (settings): Toolset<Request, R, A> => {
-        const parts = new Parts(Either.getOrThrow(from), settings, options)
+        // They are the caller's, who may change them.
+        const parts = new Parts(Either.getOrThrow(from)(settings.only), settings, { ...options })
         return {
           id: settings.id,
           for: (...[request]) => toolboxOf(parts, request as Request | undefined),
@@ -47,7 +48,7 @@ export class Parts<Request, R, A> {
     readonly settings: Settings.Settings<Request, R, A>,
     readonly options: ToolsetOptions<Request, R, A>
   ) {
-    this.tables = new Tables(settings.looks, settings.only)
+    this.tables = new Tables(settings.looks)
   }
 }
 
@@ -75,21 +76,19 @@ export class Visible<Request, R, A> {
 
   readonly list: Effect.Effect<ToolList, ListError, R> = Effect.suspend(() => {
     const { settings, source, tables } = this.parts
-    return Effect.flatMap(source.lists.tools, (lists) => {
-      const selected = tables.selected(lists)
-      return Effect.flatMap(source.problems(selected, tables.only), (problems) => {
+    return Effect.flatMap(source.lists.tools, (lists) =>
+      Effect.flatMap(source.problems(lists), (problems) => {
         const missing = problems.filter((_) => _.isMissing)
         if (settings.onServerError === "fail" && missing.length > 0) return Effect.fail(failed(missing))
         return Effect.map(
-          Effect.flatMap(tables.soon(lists), (table) => this.shown(table, selected)),
+          Effect.flatMap(tables.soon(lists), (table) => this.shown(table, lists)),
           (tools): ToolList =>
             Object.freeze({
               tools,
               problems: Object.freeze(problems.map(({ error, server }) => Object.freeze({ server, error })))
             })
         )
-      })
-    })
+      }))
   })
 
   /** The tools that the filters show, under their names. */
