@@ -65,6 +65,20 @@ describe("McpManager: enrichment", () => {
       assert.sameMembers(uris, ["x:1", "x:2"])
     }))
 
+  it.scoped("a server that takes one request at a time and hangs in a list is called all the same, after 5 seconds", () =>
+    Effect.gen(function*() {
+      const a = yield* rich("a", { "prompts/list": () => Effect.never }, { config: { concurrency: "serial" } })
+      const manager = yield* over([a])
+      yield* manager.connectAll
+      yield* settled
+      const call = yield* Effect.fork(Effect.asVoid(manager.callTool("a", { name: "a" })))
+      yield* pass(4900)
+      assert.deepStrictEqual(yield* a.server.receivedOf("tools/call"), [])
+      yield* pass(100)
+      yield* Fiber.join(call)
+      assert.strictEqual((yield* a.server.receivedOf("notifications/cancelled")).length, 1)
+    }))
+
   it.scoped("nothing that the server does not say that it has; nothing but subscriptions where it is turned off", () =>
     Effect.gen(function*() {
       const a = yield* rich("a", {}, { ...subscribed, capabilities: { tools: {}, resources: {} } })

@@ -25,6 +25,17 @@ const modes = ["parallel", "sequential"] as const
 
 describe("McpManager: strict", () => {
   for (const mode of modes) {
+    it.scoped(`a server whose transport interrupts itself has failed, and nobody was interrupted (${mode})`, () =>
+      Effect.gen(function*() {
+        const [a, b] = [yield* fake("a", { way: "interrupts itself at start" }), yield* fake("b")]
+        const manager = yield* over([a, b], { mode, strict: true })
+        assert.strictEqual(failure(yield* Effect.exit(manager.connectAll))._tag, "ServersFailed")
+        assert.deepStrictEqual(yield* manager.failed, ["a"])
+        assert.deepStrictEqual(yield* manager.connected, [])
+      }))
+  }
+
+  for (const mode of modes) {
     it.scoped(`${mode}: what this attempt has opened is closed in reverse order; what was connected is not touched`, () =>
       Effect.gen(function*() {
         const journal: Array<string> = []

@@ -18,6 +18,7 @@ export type Way =
   /** Its process ends in the handshake. */
   | "exits"
   | "dies at start"
+  | "interrupts itself at start"
   | "unauthorized"
   | "refused"
   | "forbidden"
@@ -77,6 +78,8 @@ export const fake = (name: string, options: FakeOptions = {}): Effect.Effect<Fak
       switch (behaviour.way) {
         case "hangs at start":
           return Effect.never
+        case "interrupts itself at start":
+          return Effect.interrupt
         case "dies at start":
           return Effect.dieMessage("scripted")
         case "unauthorized":
