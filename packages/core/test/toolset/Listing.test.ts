@@ -21,10 +21,12 @@ import {
   managed,
   namesOf,
   pass,
+  type Server,
   server,
   servers,
   settled,
   told,
+  toolsChanged,
   toolset
 } from "./kit.js"
 
@@ -36,6 +38,17 @@ const convertible = {
 
 /** No strict schema accepts only this. */
 const inconvertible = { type: "object", additionalProperties: { type: "string" }, required: ["any"] }
+
+/** Tools with schemas that are small, and make much work: in each, twenty objects all of which refer to all. */
+const entangled = (count: number) => {
+  const numbers = Array.from({ length: 20 }, (_, i) => i)
+  const properties = Object.fromEntries(numbers.map((i) => [`p${i}`, { $ref: `#/$defs/d${i}` }]))
+  const $defs = Object.fromEntries(numbers.map((i) => [`d${i}`, { type: "object", properties }]))
+  return Array.from({ length: count }, (_, i) => ({
+    name: `t${i}`,
+    inputSchema: { type: "object", $defs, properties: { a: { $ref: "#/$defs/d0" } } } as const
+  }))
+}
 
 const refusal = Effect.fail(new RpcError({ code: -32603, message: "scripted" }))
 
@@ -144,6 +157,41 @@ describe("a list", () => {
       assert.strictEqual(yield* listed(nobody.for()), "")
       const { toolset: failing } = yield* managed(all, { only: ["b", "a"] })
       assert.strictEqual(yield* listed(failing.for()), "a__x (b Forbidden)")
+    }))
+
+  for (const kind of ["connections", "manager"] as const) {
+    it.scoped(`\`only\`: a server that is not in it is not asked, nor waited for (${kind})`, () =>
+      Effect.gen(function*() {
+        const [a, b] = (yield* servers({ a: ["x"], b: ["y"] })) as [Server, Server]
+        const options = { only: ["a"] }
+        const made = kind === "connections"
+          ? yield* toolset([a, b], options)
+          : (yield* managed([a, b], options)).toolset
+        yield* listed(made.for())
+        const before = yield* b.listings
+        b.way = "hangs in tools/list"
+        yield* a.server.notify(toolsChanged)
+        if (kind === "manager") yield* b.server.notify(toolsChanged)
+        yield* settled
+        assert.strictEqual(yield* listed(made.for()), "a__x")
+        assert.strictEqual(yield* b.listings, before)
+      }))
+  }
+
+  it.scoped("schemas that are dear to convert stop nobody else while a list of them is converted", () =>
+    Effect.gen(function*() {
+      const source = yield* connections([yield* server("a", entangled(100))])
+      yield* (yield* Toolset.make(source)).for().list
+      const made = yield* Toolset.make(source, { schemas: "nullable" })
+      let turns = 0
+      const other = yield* Effect.fork(Effect.forever(Effect.suspend(() => {
+        turns++
+        return Effect.yieldNow()
+      })))
+      const { tools } = yield* made.for().list
+      yield* Fiber.interrupt(other)
+      assert.isTrue(tools.every((_) => _.strict), "they are converted")
+      assert.isAtLeast(turns, 20)
     }))
 
   it.scoped("has the tools of earlier runs, which say so, until their server is there", () =>

@@ -2,10 +2,12 @@
  * What an application may want of a toolset: what is wrong is said with the name of its field, and nothing else is done.
  */
 import { assert, describe, it } from "@effect/vitest"
+import type { McpProtocol } from "@mcp-runtime/core"
 import * as ToolFilter from "@mcp-runtime/core/ToolFilter"
 import * as Toolset from "@mcp-runtime/core/Toolset"
-import { Effect } from "effect"
-import { connections, failure, listed, server, servers } from "./kit.js"
+import { Effect, type Types } from "effect"
+import { sent, succeeded } from "./calling.js"
+import { connections, failure, listed, type Server, server, servers } from "./kit.js"
 
 /** For each field values that it can't have. */
 const wrongOfServers: Readonly<Record<string, ReadonlyArray<unknown>>> = {
@@ -129,5 +131,23 @@ describe("options", () => {
       options.servers.a = { filter: ToolFilter.none }
       source.length = 0
       assert.strictEqual(yield* listed(made.for()), "a__x")
+    }))
+
+  it.scoped("that are changed afterwards change nothing of a call", () =>
+    Effect.gen(function*() {
+      const [a] = (yield* servers({ a: ["x"] })) as [Server]
+      const options: Types.Mutable<Toolset.ToolsetOptions<unknown, never, unknown>> = {
+        meta: () => ({ by: "first" }),
+        around: (_, next) => next(),
+        extract: () => "first"
+      }
+      const { call } = (yield* Toolset.make(yield* connections([a]), options)).for()
+      options.meta = () => ({ by: "second" })
+      options.around = () => Effect.dieMessage("second")
+      options.extract = () => "second"
+      const { customData } = yield* succeeded(call("a__x"))
+      assert.strictEqual(customData, "first")
+      const [params] = yield* sent(a)
+      assert.strictEqual((params!._meta as McpProtocol.JsonObject).by, "first")
     }))
 })
