@@ -117,7 +117,7 @@ const serveAgent = Effect.gen(function*() {
   yield* say(`  clock__hours_from_utc says: ${clock._tag === "Success" ? clock.output : "?"}`)
 
   const asked = yield* Effect.flip(agent.call("notes__add_note", { text: "buy milk" }))
-  if (asked._tag !== "ApprovalRequired") return yield* Effect.fail(asked)
+  if (asked._tag !== "ApprovalRequired") return yield* asked
   const stored = JSON.stringify(ToolApproval.encode(asked.pending))
   yield* say(
     `  notes__add_note needs approval; what waits is ${stored.length} characters of JSON, for whoever answers, whenever`

@@ -49,7 +49,7 @@ export interface Lists {
   readonly changes: Stream.Stream<ReadonlyArray<ServerList<McpProtocol.Tool>>>
   /**
    * The tools: what is not fresh is read from those servers that are connected, all at once; a server that fails has its last
-   * good list, or none, and the `error`.
+   * good list, or none, and the `error`. So has one that does not answer within 10 seconds.
    */
   readonly tools: Effect.Effect<ReadonlyArray<ServerList<McpProtocol.Tool>>>
   readonly prompts: Effect.Effect<ReadonlyArray<ServerList<McpProtocol.Prompt>>>

@@ -199,7 +199,7 @@ describe("a hook", () => {
       yield* succeeded(twice.call("a__x"))
       assert.strictEqual((yield* twice.a.calls).length, 2)
       const prepared = yield* around((_, next) => {
-        next()
+        void next()
         return Effect.succeed(answer)
       })
       yield* succeeded(prepared.call("a__x"))

@@ -1,20 +1,23 @@
 /**
  * The lists of all active servers, each as its catalogue has it.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import type { Items, Kind, List, Snapshot } from "../../Catalog.js"
 import type { Lists, ServerList } from "../../McpCatalog.js"
-import type * as McpError from "../../McpError.js"
+import * as McpError from "../../McpError.js"
 import type { Manager, ManagerState, Phase, ServerStatus } from "../../McpManager.js"
 import type * as McpProtocol from "../../McpProtocol.js"
+import { firstOf } from "../within.js"
 
 /** What is read of a manager. */
 export type Servers = Pick<Manager, "state" | "changes" | "configured" | "connection">
 
 export const make = (manager: Servers): Lists => {
   const remembered = new Remembered()
+  const late = new Late()
   const current = Effect.map(manager.state, (state) => remembered.of(state))
   return {
     current,
@@ -26,13 +29,13 @@ export const make = (manager: Servers): Lists => {
           fresh ?
             Effect.succeed(known) :
             Effect.flatMap(
-              all(manager, "tools"),
+              all(manager, late, "tools"),
               (read) => Effect.map(current, (known) => areSame(known, read) ? known : read)
             ))
     ),
-    prompts: all(manager, "prompts"),
-    resources: all(manager, "resources"),
-    templates: all(manager, "templates"),
+    prompts: all(manager, late, "prompts"),
+    resources: all(manager, late, "resources"),
+    templates: all(manager, late, "templates"),
     of: (server) => Effect.map(manager.connection(server), (_) => _.catalog),
     invalidate: Effect.flatMap(manager.configured, (names) =>
       Effect.forEach(
@@ -115,12 +118,16 @@ const listOf = <A>(
       error: snapshot.error ?? error
     })
 
-const all = <K extends Kind>(manager: Servers, kind: K): Effect.Effect<ReadonlyArray<ServerList<Items[K]>>> =>
+const all = <K extends Kind>(
+  manager: Servers,
+  late: Late,
+  kind: K
+): Effect.Effect<ReadonlyArray<ServerList<Items[K]>>> =>
   Effect.flatMap(manager.state, ({ active, servers }) => {
     const names = new Set(active)
     return Effect.forEach(
       servers.filter((_) => names.has(_.name)),
-      (status) => one(manager, status, kind),
+      (status) => one(manager, late, status, kind),
       { concurrency: "unbounded" }
     )
   })
@@ -128,6 +135,7 @@ const all = <K extends Kind>(manager: Servers, kind: K): Effect.Effect<ReadonlyA
 /** A server that is not there is not waited for: what is known of it is all there is. */
 const one = <K extends Kind>(
   manager: Servers,
+  late: Late,
   status: ServerStatus,
   kind: K
 ): Effect.Effect<ServerList<Items[K]>> =>
@@ -139,10 +147,53 @@ const one = <K extends Kind>(
     const connected = isConnected(phase)
     if (!connected) return listOf(name, yield* list.current, false, status.error)
     if (lacks(status, kind)) return emptyOf<Items[K]>(name)
-    const read = yield* Effect.either(list.get)
+    const read = yield* late.unlessLate(name, kind, list)
     return Either.isLeft(read)
-      ? listOf<Items[K]>(name, undefined, true, read.left)
+      ? listOf<Items[K]>(name, yield* list.current, true, read.left)
       : listOf(name, read.right, true, undefined)
+  })
+
+/** How long one server can keep the lists of the others waiting. */
+const patience = 10_000
+
+/** How long one that has done so is not waited for again. */
+const notAgainFor = 10_000
+
+/** The servers that did not give a list in time. */
+class Late {
+  private readonly until = new Map<string, { readonly at: number; readonly error: McpError.McpError }>()
+
+  unlessLate<A>(
+    server: string,
+    kind: Kind,
+    list: List<A>
+  ): Effect.Effect<Either.Either<Snapshot<A>, McpError.McpError>> {
+    const key = `${kind} ${server}`
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const late = this.until.get(key)
+      const left = late === undefined || now >= late.at ? patience : 0
+      if (left === 0) {
+        return Effect.map(list.fresh, (fresh) => fresh === undefined ? Either.left(late!.error) : Either.right(fresh))
+      }
+      this.until.delete(key)
+      const tooLate = Effect.map(Clock.currentTimeMillis, (at) => {
+        const error = didNotAnswer(server, kind)
+        this.until.set(key, { at: at + notAgainFor, error })
+        return Either.left(error)
+      })
+      return firstOf(Effect.either(list.get), Effect.zipRight(Effect.sleep(left), tooLate))
+    })
+  }
+}
+
+const didNotAnswer = (server: string, kind: Kind): McpError.McpError =>
+  new McpError.RequestTimeout({
+    server,
+    operation: kind === "templates" ? "resources/templates/list" : `${kind}/list`,
+    executed: "maybe",
+    kind: "total",
+    millis: patience,
+    detail: "the lists of the other servers do not wait for it any longer"
   })
 
 const offers = (capabilities: McpProtocol.ServerCapabilities, kind: Kind): boolean => {

@@ -6,7 +6,9 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as McpConnection from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -16,10 +18,12 @@ import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, CallError, CallOptions, OutgoingCall, ToolIdentity, ToolResult } from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
+import { firstOf } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
 import * as Canonical from "./canonical.js"
-import { idOf } from "./table.js"
+import { isPlainObject } from "./patternList.js"
+import { idOf, type ToolLists } from "./table.js"
 import type { Parts, Visible } from "./toolset.js"
 
 type Asked = string | ToolIdentity
@@ -47,7 +51,7 @@ export class Calls<Request, R, A> {
     return this.after(asked, options, (found) =>
       Effect.gen(this, function*() {
         const { settings } = this.parts
-        const known = found(yield* this.find(asked, settings.id))
+        const known = found(yield* this.find(asked, settings.id, options))
         const written = yield* Arguments.read(known, input, known.strict && settings.looks.schemas === "nullable")
         const args = yield* this.kept(known, written)
         const tool = found(yield* this.asItIs(known, options))
@@ -61,12 +65,14 @@ export class Calls<Request, R, A> {
     pending: ToolApproval.PendingApproval,
     options?: CallOptions<B>
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    // What is approved is what is called, whatever happens to this value meanwhile.
+    const args = Canonical.snapshot(pending.arguments) ?? pending.arguments
     const ready = this.after(pending, options, (found) =>
       Effect.gen(this, function*() {
-        const known = found(yield* this.find(pending, pending.server))
+        const known = found(yield* this.find(pending, pending.server, options))
         const tool = found(yield* this.asItIs(known, options))
-        yield* Arguments.check(tool, pending.arguments, this.parts.settings.of(tool.server).validateArguments)
-        return { tool, args: pending.arguments }
+        yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
+        return { tool, args }
       }))
     return Effect.zipRight(this.use(pending), ready)
   }
@@ -101,11 +107,17 @@ export class Calls<Request, R, A> {
   }
 
   /** The tool, if it is shown. What is not known is looked for once more. */
-  private find(asked: Asked, where: string): Effect.Effect<AgentTool, CallError, R> {
+  private find(
+    asked: Asked,
+    where: string,
+    options: McpConnection.CallOptions | undefined
+  ): Effect.Effect<AgentTool, CallError, R> {
     const { source: { lists }, tables } = this.parts
     return Effect.gen(this, function*() {
       let table = yield* tables.soon(yield* lists.current)
-      if (table.clash === undefined && table.find(asked) === undefined) table = yield* tables.soon(yield* lists.tools)
+      if (table.clash === undefined && table.find(asked) === undefined) {
+        table = yield* tables.soon(yield* this.readFor(asked, options))
+      }
       const tool = table.find(asked)
       if (tool !== undefined && (yield* this.visible.shows(tool))) return tool
       if (table.clash !== undefined) {
@@ -116,6 +128,25 @@ export class Calls<Request, R, A> {
       }
       return yield* notFound(where, asked)
     })
+  }
+
+  /** The lists once more: of the one server where it is known which, and not for longer than the call may take. */
+  private readFor(
+    asked: Asked,
+    options: McpConnection.CallOptions | undefined
+  ): Effect.Effect<ToolLists, McpError.McpError> {
+    const { connection, lists } = this.parts.source
+    if (typeof asked !== "string") {
+      const read = Effect.flatMap(
+        connection(asked.server),
+        (_) => (_ as Connection).inTime(_.catalog.tools.get, "tools/call", options)
+      )
+      return Effect.zipRight(Effect.ignore(read), lists.current)
+    }
+    const bound = Math.min(boundOf(options?.timeout), boundOf(options?.maxTotal))
+    return bound === Number.POSITIVE_INFINITY
+      ? lists.tools
+      : firstOf(lists.tools, Effect.zipRight(Effect.sleep(bound), lists.current))
   }
 
   /**
@@ -136,7 +167,9 @@ export class Calls<Request, R, A> {
       if (read.origin === "store" && read.error !== undefined) {
         return yield* Effect.fail(Errors.about(read.error, "tools/call", "no"))
       }
-      return tools.find(tool.tool) === undefined ? yield* gone(tool) : yield* this.find(identityOf(tool), tool.server)
+      return tools.find(tool.tool) === undefined
+        ? yield* gone(tool)
+        : yield* this.find(identityOf(tool), tool.server, options)
     })
   }
 
@@ -185,7 +218,8 @@ export class Calls<Request, R, A> {
   /** Takes the answer of a person, once. */
   private use(pending: ToolApproval.PendingApproval): Effect.Effect<void, McpError.McpError> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const { settings: { id }, used } = this.parts
+      const { parts } = this
+      const { settings: { id }, used } = parts
       const problem = pending.toolset !== id
         ? `is for the toolset "${McpError.displayText(pending.toolset, 256)}", not for "${id}"`
         : !ToolApproval.isIntact(pending)
@@ -194,10 +228,16 @@ export class Calls<Request, R, A> {
         ? "has expired; the call must be made anew"
         : used.has(pending.id)
         ? "was answered already"
+        : pending.requestedAt <= parts.forgottenUntil
+        ? "is so old that it may have been answered already; the call must be made anew"
         : undefined
       if (problem !== undefined) return Effect.fail(unusable(pending, problem))
-      used.add(pending.id)
-      if (used.size > mostUsed) used.delete(used.values().next().value!)
+      used.set(pending.id, pending.requestedAt)
+      if (used.size > mostUsed) {
+        const [oldest, requestedAt] = used.entries().next().value!
+        used.delete(oldest)
+        parts.forgottenUntil = Math.max(parts.forgottenUntil, requestedAt)
+      }
       return Effect.void
     })
   }
@@ -248,7 +288,7 @@ export class Calls<Request, R, A> {
       const orGone = (error: McpError.RemoteError) => {
         if (isListed || !unknownTool.has(error.code)) return Effect.fail(error)
         isListed = true
-        return this.orGone(tool, connection, error)
+        return this.orGone(tool, connection as Connection, error, wire)
       }
       const next = (
         change: { readonly arguments?: McpProtocol.JsonObject; readonly meta?: McpProtocol.JsonObject } = {}
@@ -270,11 +310,12 @@ export class Calls<Request, R, A> {
   /** Its server is asked once for each call whether it has the tool. */
   private orGone(
     tool: AgentTool,
-    { catalog: { tools } }: McpConnection.McpConnection,
-    error: McpError.RemoteError
+    { catalog: { tools }, inTime }: Connection,
+    error: McpError.RemoteError,
+    options: McpConnection.CallOptions
   ): Effect.Effect<never, McpError.McpError> {
     return Effect.flatMap(
-      Effect.option(tools.refresh),
+      Effect.option(inTime(tools.refresh, "tools/call", options)),
       (read) => Effect.fail(read._tag === "Some" && tools.find(tool.tool) === undefined ? gone(tool) : error)
     )
   }
@@ -292,7 +333,7 @@ export class Calls<Request, R, A> {
     return Effect.catchAllCause(
       Effect.flatMap(
         resolved,
-        (meta) => meta === undefined || isPlain(meta) ? Effect.succeed(meta) : Effect.die("not an object")
+        (meta) => meta === undefined || isPlainObject(meta) ? Effect.succeed(meta) : Effect.die("not an object")
       ),
       (cause) =>
         Cause.isInterruptedOnly(cause) ? Effect.failCause(cause as Cause.Cause<never>) : Effect.fail(
@@ -312,11 +353,21 @@ export class Calls<Request, R, A> {
     const { extract } = this.parts.options
     if (extract === undefined) return Effect.succeed(undefined)
     return Effect.catchAllCause(
-      Effect.sync(() => extract(result, call)),
+      Effect.sync(() => {
+        const data = extract(result, call)
+        if (!isThenable(data)) return data
+        // It is not waited for, and its rejection is nobody's.
+        data.then(undefined, () => {})
+        throw new TypeError("it must not be asynchronous")
+      }),
       () =>
         Effect.as(
           Effect.annotateLogs(
-            Effect.logError(`the data of the application could not be taken from a result of "${call.name}"`),
+            Effect.logError(
+              `the data of the application could not be taken from a result of "${
+                McpError.displayText(call.name, 128)
+              }"`
+            ),
             "mcp.server",
             call.server
           ),
@@ -349,7 +400,14 @@ const identityOf = ({ server, tool }: AgentTool): ToolIdentity => ({ server, too
 const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> =>
   error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash"
 
-const isPlain = (u: unknown): u is McpProtocol.JsonObject => typeof u === "object" && u !== null && !Array.isArray(u)
+const isThenable = (u: unknown): u is PromiseLike<unknown> =>
+  typeof u === "object" && u !== null && typeof (u as { readonly then?: unknown }).then === "function"
+
+/** In milliseconds. */
+const boundOf = (wish: Duration.DurationInput | null | undefined): number => {
+  const millis = Option.map(Duration.decodeUnknown(wish), Duration.toMillis)
+  return Option.isSome(millis) && millis.value > 0 ? millis.value : Number.POSITIVE_INFINITY
+}
 
 const withMeta = <O extends McpConnection.CallOptions>(options: O, meta: McpProtocol.JsonObject): O =>
   Object.keys(meta).length === 0 ? options : { ...options, meta }
