@@ -11,8 +11,8 @@
 import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
-import * as Budget from "./internal/retry/budget.js"
 import * as Check from "./internal/options.js"
+import * as Budget from "./internal/retry/budget.js"
 import * as McpError from "./McpError.js"
 
 /**
