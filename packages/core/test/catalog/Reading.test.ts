@@ -117,9 +117,9 @@ describe("the life of a list", () => {
       const catalog = yield* Catalog.make({
         server: "s",
         list: (kind) =>
-          Effect.sync(() => {
+          Effect.suspend(() => {
             asked.push(kind)
-            return { items: items[kind], dropped: [] } as never
+            return Effect.succeed({ items: items[kind], dropped: [] } as never)
           })
       })
       yield* catalog.templates.get

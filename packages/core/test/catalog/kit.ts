@@ -105,9 +105,9 @@ export const memory = (stored: Partial<Record<Catalog.Kind, Catalog.Stored<unkno
   let loads = 0
   const storage: Catalog.Storage = {
     load: (kind) =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
         loads++
-        return stored[kind] as never
+        return Effect.succeed(stored[kind] as never)
       }),
     save: (kind, items) =>
       Effect.sync(() => {

@@ -296,7 +296,7 @@ describe("dynamic", () => {
       throw new Boom()
     }, "threw (Boom)"],
     ["throws inside", () =>
-      Effect.sync(() => {
+      Effect.suspend((): Effect.Effect<boolean> => {
         throw new SyntaxError("hunter2")
       }), "died (SyntaxError)"],
     ["answers 1", () => 1, "neither true nor false"],
