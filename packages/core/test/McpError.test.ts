@@ -163,6 +163,20 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
   [new McpError.ToolNotFound({ ...about, tool: "read", detail: "it is gone" }), [
     `there is no tool "read": it is gone`
   ]],
+  [
+    new McpError.OutputInvalid({
+      ...about,
+      tool: "read",
+      problems: [{ field: "structuredContent.n", problem: "must be a number" }],
+      result: { content: [] }
+    }),
+    [`"read" has run, and its answer does not fit its output schema: structuredContent.n: must be a number`]
+  ],
+  [
+    new McpError.ToolFailed({ ...about, tool: "read", detail: "no such file", result: { content: [] } }),
+    [`"read" has run, and says that it has failed: no such file`]
+  ],
+  [new McpError.MetaFailed({ ...about, tool: "read", detail: "it failed" }), [`of "read" could not be had: it failed`]],
   [new McpError.CloseFailed({ ...about, detail: "it did not end in time" }), [": it did not end in time"]],
   [
     new McpError.UnknownServer({ ...about, configured: ["a", "b"] }),
@@ -382,6 +396,9 @@ const transience: ReadonlyArray<readonly [McpError.McpError["_tag"], string, boo
   ),
   ["ToolNotFound", "", false, new McpError.ToolNotFound({ ...every, tool: "x" })],
   ["CloseFailed", "", false, new McpError.CloseFailed(every)],
+  ["OutputInvalid", "", false, new McpError.OutputInvalid({ ...about, tool: "x", problems: [], result: {} })],
+  ["ToolFailed", "", false, new McpError.ToolFailed({ ...every, tool: "x", result: {} })],
+  ["MetaFailed", "", false, new McpError.MetaFailed({ ...every, tool: "x" })],
   ["UnknownServer", "", false, new McpError.UnknownServer({ ...about, configured: [] })],
   ["ServersFailed", "", false, new McpError.ServersFailed({ ...about, errors: [new McpError.Unauthorized(about)] })]
 ]
