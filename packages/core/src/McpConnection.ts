@@ -222,7 +222,10 @@ export interface McpConnection {
   readonly knownTool: (name: string) => McpProtocol.Tool | undefined
   /** Ends the session and makes a new one, at any moment, whatever the state. Calls that run fail. */
   readonly reconnect: Effect.Effect<McpSession.SessionInfo, McpError.McpError>
-  /** Ends the session and releases everything. Running calls fail. The next use connects again. */
+  /**
+   * Ends the session and releases everything. Running calls fail. The next use connects again. Interrupting it does not
+   * take the wish back: the owner closes all the same, and nobody waits for it.
+   */
   readonly close: Effect.Effect<void>
   /** Like `close`, and nothing connects until `enable`. */
   readonly disable: Effect.Effect<void>

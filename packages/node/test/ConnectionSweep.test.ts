@@ -85,6 +85,8 @@ const interruptedAt = (target: Target, victim: Victim, at: number, fine: boolean
         assert.isTrue(Cause.isFailure(exit.cause) && !Cause.isDie(exit.cause), Cause.pretty(exit.cause))
         assert.isFalse(Cause.isInterrupted(exit.cause), "another's call was interrupted")
       }
+      // Who is interrupted while it closes has said so all the same: the owner may do it only now.
+      yield* connection.enable
       yield* echo(connection, 20)
       assert.strictEqual((yield* connection.stats).holders, 0)
       yield* onlyOneOpen(connection, target)
