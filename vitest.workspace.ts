@@ -17,5 +17,6 @@ export default defineWorkspace([
   project("core", ["packages/core/test/**/*.test.ts"]),
   project("node", ["packages/node/test/**/*.test.ts"]),
   project("testing", ["packages/testing/test/**/*.test.ts"]),
+  project("cli", ["packages/cli/test/**/*.test.ts"]),
   project("docs", ["examples/test/**/*.test.ts"])
 ])
