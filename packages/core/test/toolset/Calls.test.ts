@@ -272,6 +272,29 @@ describe("the truth", () => {
       assert.deepStrictEqual(yield* a.calls, [])
     }))
 
+  const answers = [
+    ["MCP error -32602: Tool x not found", true],
+    ["MCP error -32602: Tool x disabled", true],
+    ["Unknown tool: x", true],
+    ["MCP error -32602: Input validation error: Invalid arguments for tool x", false],
+    ["file not found", false]
+  ] as const
+  for (const [text, isUnknown] of answers) {
+    it.scoped(`a result that says "${text}" is told as it is, and the tools are ${isUnknown ? "" : "not "}read again`, () =>
+      Effect.gen(function*() {
+        const says = { content: [{ type: "text" as const, text }], isError: true }
+        const a = yield* Kit.server("a", [{ name: "x", call: () => Effect.succeed(says) }, "y"])
+        const { call, list } = (yield* Kit.toolset([a])).for()
+        assert.strictEqual((yield* list).tools.length, 2)
+        const done = yield* succeeded(call("a__x"))
+        assert.isTrue(done.isError)
+        assert.strictEqual(told(done), text)
+        a.tools = ["y"]
+        assert.deepStrictEqual((yield* list).tools.map((_) => _.tool), isUnknown ? ["y"] : ["x", "y"])
+        assert.strictEqual(yield* a.listings, isUnknown ? 2 : 1)
+      }))
+  }
+
   for (const code of [-32601, -32602]) {
     it.scoped(`a tool that was taken back without a word (${code}): one listing, then ToolNotFound`, () =>
       Effect.gen(function*() {

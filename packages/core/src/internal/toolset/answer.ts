@@ -62,6 +62,15 @@ export const judge = (
   }
 }
 
+/** Whether a result is what servers of the usual kinds answer for a tool that they do not have, or not any more. */
+export const saysUnknown = (result: McpProtocol.CallToolResult): boolean => {
+  if (result.isError !== true) return false
+  const [first] = result.content
+  return first?.type === "text" && unknownTool.test(first.text.slice(0, 1000))
+}
+
+const unknownTool = /\bunknown tool\b|\btool\b.*\b(?:not found|disabled)\b/i
+
 const where = (tool: AgentTool) => ({
   server: tool.server,
   operation: "tools/call",

@@ -293,14 +293,14 @@ export class Calls<Request, R, A> {
       const next = (
         change: { readonly arguments?: McpProtocol.JsonObject; readonly meta?: McpProtocol.JsonObject } = {}
       ) =>
-        Effect.catchTag(
-          McpConnection.callTool(
-            connection,
-            { name: tool.tool, arguments: change.arguments ?? call.arguments },
-            withMeta(wire, { ...meta, ...wire.meta, ...change.meta })
-          ),
-          "RemoteError",
-          orGone
+        McpConnection.callTool(
+          connection,
+          { name: tool.tool, arguments: change.arguments ?? call.arguments },
+          withMeta(wire, { ...meta, ...wire.meta, ...change.meta })
+        ).pipe(
+          Effect.catchTag("RemoteError", orGone),
+          // The model is told what the server says, and the next listing what there is.
+          Effect.tap((result) => Answer.saysUnknown(result) ? connection.catalog.tools.invalidate : Effect.void)
         )
       const { around } = this.parts.options
       return yield* around === undefined ? next() : around(call, next)
