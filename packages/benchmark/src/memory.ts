@@ -13,6 +13,7 @@ export interface Memory {
 export const memory = async (): Promise<Memory> => {
   for (let i = 0; i < 3; i++) {
     collectGarbage()
+    // Finalizers run in tasks of their own, and no event tells when they have.
     await setTimeout(20)
   }
   const { heapUsed, rss } = process.memoryUsage()

@@ -263,7 +263,10 @@ export interface Toolbox<out R, out A> {
     args?: unknown,
     options?: CallOptions<B>
   ) => Effect.Effect<ToolResult<A | B>, CallError, R>
-  /** Makes the call that waited for approval. It is not asked for again, and each is made once. */
+  /**
+   * Makes the call that waited for approval. It is not asked for again, and each is made once: it is used up even where the
+   * call fails before anything is sent.
+   */
   readonly approve: <B = A>(
     pending: ToolApproval.PendingApproval,
     options?: CallOptions<B>
