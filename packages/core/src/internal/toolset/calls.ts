@@ -8,6 +8,7 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as McpConnection from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
@@ -15,7 +16,15 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import * as ToolApproval from "../../ToolApproval.js"
 import * as ToolFailure from "../../ToolFailure.js"
 import type * as ToolOutput from "../../ToolOutput.js"
-import type { AgentTool, CallError, CallOptions, OutgoingCall, ToolIdentity, ToolResult } from "../../Toolset.js"
+import type {
+  AgentTool,
+  CallError,
+  CallHook,
+  CallOptions,
+  OutgoingCall,
+  ToolIdentity,
+  ToolResult
+} from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
 import { firstOf } from "../within.js"
@@ -37,6 +46,8 @@ interface Ready {
 /** A server that took back a tool without a word says so when it is called. */
 const unknownTool: ReadonlySet<number> = new Set([-32601, -32602])
 
+type Next = Parameters<CallHook<never>>[1]
+
 /** How many used approvals are remembered. */
 const mostUsed = 10_000
 
@@ -48,16 +59,23 @@ export class Calls<Request, R, A> {
   ) {}
 
   call<B>(asked: Asked, input: unknown, options?: CallOptions<B>): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    const { settings } = this.parts
     return this.after(asked, options, (found) =>
-      Effect.gen(this, function*() {
-        const { settings } = this.parts
-        const known = found(yield* this.find(asked, settings.id, options))
-        const written = yield* Arguments.read(known, input, known.strict && settings.looks.schemas === "nullable")
-        const args = yield* this.kept(known, written)
-        const tool = found(yield* this.asItIs(known, options))
-        yield* Arguments.check(tool, args, settings.of(tool.server).validateArguments)
-        yield* this.unlessApprovalIsNeeded(tool, args)
-        return { tool, args }
+      Effect.flatMap(this.find(asked, settings.id, options), (known) => {
+        found(known)
+        const read = Arguments.read(known, input, known.strict && settings.looks.schemas === "nullable")
+        const kept = Either.flatMap(read, (written) => this.kept(known, written))
+        if (Either.isLeft(kept)) return Effect.fail(kept.left)
+        const args = kept.right
+        return Effect.flatMap(this.asItIs(known, options), (current) => {
+          const tool = found(current)
+          const checked = Arguments.check(tool, args, settings.of(tool.server).validateArguments)
+          if (Either.isLeft(checked)) return Effect.fail(checked.left)
+          const ready: Ready = { tool, args }
+          return settings.of(tool.server).approval === ToolApproval.never
+            ? Effect.succeed(ready)
+            : Effect.as(this.unlessApprovalIsNeeded(tool, args), ready)
+        })
       }))
   }
 
@@ -106,15 +124,31 @@ export class Calls<Request, R, A> {
     })
   }
 
-  /** The tool, if it is shown. What is not known is looked for once more. */
+  /** The tool, if it is shown. */
   private find(
     asked: Asked,
     where: string,
     options: McpConnection.CallOptions | undefined
   ): Effect.Effect<AgentTool, CallError, R> {
-    const { source: { lists }, tables } = this.parts
+    const { settings, source: { lists }, tables } = this.parts
+    return Effect.flatMap(lists.current, (current) => {
+      const tool = tables.known(current)?.find(asked)
+      return tool !== undefined && settings.of(tool.server).filter === undefined
+        ? Effect.succeed(tool)
+        : this.lookFor(asked, where, current, options)
+    })
+  }
+
+  /** What is not known is looked for once more. */
+  private lookFor(
+    asked: Asked,
+    where: string,
+    current: ToolLists,
+    options: McpConnection.CallOptions | undefined
+  ): Effect.Effect<AgentTool, CallError, R> {
+    const { tables } = this.parts
     return Effect.gen(this, function*() {
-      let table = yield* tables.soon(yield* lists.current)
+      let table = yield* tables.soon(current)
       if (table.clash === undefined && table.find(asked) === undefined) {
         table = yield* tables.soon(yield* this.readFor(asked, options))
       }
@@ -157,19 +191,27 @@ export class Calls<Request, R, A> {
     tool: AgentTool,
     options: McpConnection.CallOptions | undefined
   ): Effect.Effect<AgentTool, CallError, R> {
-    return Effect.gen(this, function*() {
-      const connection = yield* this.parts.source.connection(tool.server)
-      const { tools } = connection.catalog
-      const known = yield* tools.current
-      if (known === undefined || !known.stale) return tool
-      const read = yield* (connection as Connection).inTime(tools.get, "tools/call", options)
+    return Effect.flatMap(
+      this.parts.source.connection(tool.server),
+      (connection) =>
+        Effect.flatMap(connection.catalog.tools.current, (known) =>
+          known === undefined || !known.stale
+            ? Effect.succeed(tool)
+            : this.readAnew(tool, connection as Connection, options))
+    )
+  }
+
+  private readAnew(
+    tool: AgentTool,
+    { catalog: { tools }, inTime }: Connection,
+    options: McpConnection.CallOptions | undefined
+  ): Effect.Effect<AgentTool, CallError, R> {
+    return Effect.flatMap(inTime(tools.get, "tools/call", options), (read) => {
       // What an earlier run has left is enough to show a tool, and not to call it.
       if (read.origin === "store" && read.error !== undefined) {
-        return yield* Effect.fail(Errors.about(read.error, "tools/call", "no"))
+        return Effect.fail(Errors.about(read.error, "tools/call", "no"))
       }
-      return tools.find(tool.tool) === undefined
-        ? yield* gone(tool)
-        : yield* this.find(identityOf(tool), tool.server, options)
+      return tools.find(tool.tool) === undefined ? gone(tool) : this.find(identityOf(tool), tool.server, options)
     })
   }
 
@@ -177,10 +219,10 @@ export class Calls<Request, R, A> {
   private kept(
     tool: AgentTool,
     args: McpProtocol.JsonObject
-  ): Effect.Effect<McpProtocol.JsonObject, McpError.McpError> {
-    if (this.parts.settings.of(tool.server).approval === ToolApproval.never) return Effect.succeed(args)
+  ): Either.Either<McpProtocol.JsonObject, McpError.McpError> {
+    if (this.parts.settings.of(tool.server).approval === ToolApproval.never) return Either.right(args)
     const kept = Canonical.snapshot(args)
-    return kept === undefined ? Effect.fail(McpError.unwritable(tool.server, "tools/call")) : Effect.succeed(kept)
+    return kept === undefined ? Either.left(McpError.unwritable(tool.server, "tools/call")) : Either.right(kept)
   }
 
   private unlessApprovalIsNeeded(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<void, CallError, R> {
@@ -281,29 +323,26 @@ export class Calls<Request, R, A> {
     options: CallOptions<unknown> | undefined
   ): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError, R> {
     const { failure: _, onToolError: __, output: ___, ...wire } = options ?? {}
-    return Effect.gen(this, function*() {
-      const connection = yield* this.parts.source.connection(tool.server)
-      const meta = yield* this.metaOf(tool, call)
+    const { around, meta } = this.parts.options
+    return Effect.flatMap(this.parts.source.connection(tool.server), (connection) => {
       let isListed = false
       const orGone = (error: McpError.RemoteError) => {
         if (isListed || !unknownTool.has(error.code)) return Effect.fail(error)
         isListed = true
         return this.orGone(tool, connection as Connection, error, wire)
       }
-      const next = (
-        change: { readonly arguments?: McpProtocol.JsonObject; readonly meta?: McpProtocol.JsonObject } = {}
-      ) =>
-        McpConnection.callTool(
-          connection,
-          { name: tool.tool, arguments: change.arguments ?? call.arguments },
-          withMeta(wire, { ...meta, ...wire.meta, ...change.meta })
-        ).pipe(
+      const send = (args: McpProtocol.JsonObject, options: McpConnection.CallOptions) =>
+        McpConnection.callTool(connection, { name: tool.tool, arguments: args }, options).pipe(
           Effect.catchTag("RemoteError", orGone),
           // The model is told what the server says, and the next listing what there is.
           Effect.tap((result) => Answer.saysUnknown(result) ? connection.catalog.tools.invalidate : Effect.void)
         )
-      const { around } = this.parts.options
-      return yield* around === undefined ? next() : around(call, next)
+      if (around === undefined && meta === undefined) return send(call.arguments, wire)
+      return Effect.flatMap(this.metaOf(tool, call), (meta) => {
+        const next: Next = (change = {}) =>
+          send(change.arguments ?? call.arguments, withMeta(wire, { ...meta, ...wire.meta, ...change.meta }))
+        return around === undefined ? next() : around(call, next)
+      })
     })
   }
 

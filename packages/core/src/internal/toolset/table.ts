@@ -134,6 +134,11 @@ export class Tables {
     this.table = new Table([], looks, undefined)
   }
 
+  /** The table of these lists, if it is made already. */
+  known(lists: ToolLists): Table | undefined {
+    return this.isKnown(lists) ? this.table : undefined
+  }
+
   of(lists: ToolLists): Table {
     if (!this.isKnown(lists)) {
       const found = lists.flatMap((list) => list.items.map((definition) => ({ list, definition })))
