@@ -16,7 +16,7 @@
  * @since 0.1.0
  */
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
@@ -42,6 +42,7 @@ import type { Supervised } from "./internal/engine/supervised.js"
 import type { Place, Turnstile } from "./internal/engine/turnstile.js"
 import { Warnings } from "./internal/engine/warnings.js"
 import { forkBounded, within } from "./internal/within.js"
+import { withinHandshake } from "./internal/withinHandshake.js"
 import * as McpConfig from "./McpConfig.js"
 import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
@@ -195,7 +196,11 @@ export const open = (
     Effect.gen(function*() {
       const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
       const stage: Stage = { transport: undefined }
-      const opening = withinDeadline(channel.config, stage, openIn(channel, options, scope, stage))
+      const opening = withinHandshake(
+        channel.config,
+        Effect.interruptible(openIn(channel, options, scope, stage)),
+        () => ({ stderrTail: stage.transport?.stderrTail() })
+      )
       const exit = yield* Effect.exit(restore(opening))
       if (Exit.isFailure(exit)) yield* Scope.close(scope, exit)
       return yield* exit
@@ -205,26 +210,6 @@ export const open = (
 /** How far the opening has come: what a deadline can say about it. */
 interface Stage {
   transport: McpTransport.MessageTransport | undefined
-}
-
-const withinDeadline = <A>(
-  config: McpConfig.ServerConfig,
-  stage: Stage,
-  effect: Effect.Effect<A, McpError.McpError>
-): Effect.Effect<A, McpError.McpError> => {
-  const { handshake } = McpConfig.timeoutsOf(config)
-  return handshake === null ? effect : Effect.timeoutFail(Effect.interruptible(effect), {
-    duration: handshake,
-    onTimeout: () =>
-      new McpError.RequestTimeout({
-        server: config.name,
-        operation: "open",
-        executed: "no",
-        kind: "handshake",
-        millis: Duration.toMillis(handshake),
-        stderrTail: stage.transport?.stderrTail()
-      })
-  })
 }
 
 const openIn = (

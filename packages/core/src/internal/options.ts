@@ -124,3 +124,12 @@ const invalid = (
   problems: ReadonlyArray<McpError.ConfigProblem>
 ): Either.Either<never, McpError.ConfigInvalid> =>
   Either.left(new McpError.ConfigInvalid({ server, operation: "configure", executed: "no", problems }))
+
+/** What was found to be wrong, in an option with this prefix. */
+export const problemsOf = (
+  checked: Either.Either<unknown, McpError.ConfigInvalid>,
+  prefix: string
+): ReadonlyArray<McpError.ConfigProblem> =>
+  Either.isRight(checked)
+    ? []
+    : checked.left.problems.map(({ field, problem }) => ({ field: prefix + field, problem }))

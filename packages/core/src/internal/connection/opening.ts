@@ -5,13 +5,12 @@
  * May not touch: when it is tried, and what a failure means.
  */
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Items } from "../../Catalog.js"
 import * as McpConfig from "../../McpConfig.js"
 import type { ConnectionOptions } from "../../McpConnection.js"
-import * as McpError from "../../McpError.js"
+import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as McpSession from "../../McpSession.js"
 import type * as McpTransport from "../../McpTransport.js"
@@ -19,6 +18,7 @@ import type * as Catalog from "../catalog/catalog.js"
 import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
+import { withinHandshake } from "../withinHandshake.js"
 import type { Live } from "./live.js"
 import type { LogLevelWish, Subscriptions } from "./wishes.js"
 
@@ -72,22 +72,10 @@ const restoreInTime = (
   session: McpSession.McpSession,
   config: McpConfig.ServerConfig,
   wishes: Wishes
-): Effect.Effect<void, McpError.McpError> => {
-  const { handshake } = McpConfig.timeoutsOf(config)
-  const restored = restore(session, wishes)
-  return handshake === null ? restored : Effect.timeoutFail(restored, {
-    duration: handshake,
-    onTimeout: () =>
-      new McpError.RequestTimeout({
-        server: config.name,
-        operation: "open",
-        executed: "no",
-        kind: "handshake",
-        millis: Duration.toMillis(handshake),
-        detail: "the server did not give its lists and subscriptions again"
-      })
-  })
-}
+): Effect.Effect<void, McpError.McpError> =>
+  withinHandshake(config, restore(session, wishes), () => ({
+    detail: "the server did not give its lists and subscriptions again"
+  }))
 
 const restore = (session: McpSession.McpSession, wishes: Wishes): Effect.Effect<void, McpError.McpError> =>
   Effect.zipRight(

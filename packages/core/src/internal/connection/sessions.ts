@@ -14,11 +14,12 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as McpConfig from "../../McpConfig.js"
 import type { ConnectionOptions } from "../../McpConnection.js"
-import * as McpError from "../../McpError.js"
+import type * as McpError from "../../McpError.js"
 import type * as McpTransport from "../../McpTransport.js"
 import * as Errors from "../engine/errors.js"
 import type { Supervised } from "../engine/supervised.js"
 import { within } from "../within.js"
+import { withinHandshake } from "../withinHandshake.js"
 import { Live } from "./live.js"
 import * as Opening from "./opening.js"
 import * as Reasons from "./reasons.js"
@@ -46,6 +47,8 @@ export interface Parts {
 
 /** How long the last requests of a lost session may take until it is closed under them. */
 const drainBound = Duration.minutes(1)
+
+const noChannel = { detail: "its channel did not open" }
 
 export class Sessions {
   /** When a session was last closed that somebody still used. */
@@ -165,7 +168,9 @@ export class Sessions {
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(this, function*() {
         const scope = yield* Scope.make()
-        const exit = yield* Effect.exit(restore(this.inTime(Scope.extend(this.parts.channel, scope))))
+        const exit = yield* Effect.exit(
+          restore(withinHandshake(this.parts.config, Scope.extend(this.parts.channel, scope), () => noChannel))
+        )
         const isWanted = channelsClosed === this.channelsClosed
         if (Exit.isFailure(exit) || !isWanted) {
           yield* Scope.close(scope, exit)
@@ -177,23 +182,6 @@ export class Sessions {
       })
     )
   })
-
-  private inTime<A>(opening: Effect.Effect<A, McpError.McpError>): Effect.Effect<A, McpError.McpError> {
-    const { config } = this.parts
-    const { handshake } = McpConfig.timeoutsOf(config)
-    return handshake === null ? opening : Effect.timeoutFail(opening, {
-      duration: handshake,
-      onTimeout: () =>
-        new McpError.RequestTimeout({
-          server: config.name,
-          operation: "open",
-          executed: "no",
-          kind: "handshake",
-          millis: Duration.toMillis(handshake),
-          detail: "its channel did not open"
-        })
-    })
-  }
 
   /** A session for one call, beside the shared one. Ends with the connection, if not before. */
   openAside(

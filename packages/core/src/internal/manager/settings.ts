@@ -38,8 +38,8 @@ export const make = (options: ManagerOptions): Effect.Effect<Settings, McpError.
     const flat = Check.check(checks, defaults, rest, owner)
     const gate = Check.check(startupChecks, startupDefaults, startup ?? {}, owner)
     const problems = [
-      ...problemsOf(flat, ""),
-      ...problemsOf(gate, "startup.")
+      ...Check.problemsOf(flat, ""),
+      ...Check.problemsOf(gate, "startup.")
     ]
     if (Either.isLeft(flat) || Either.isLeft(gate)) return yield* Effect.fail(invalid(problems))
     const { concurrency, connection, requests: permits, ...settings } = flat.right
@@ -111,14 +111,6 @@ const defaults = {
 const startupChecks = { gate: Check.base, deferred: truth }
 
 const startupDefaults = { gate: 250, deferred: true }
-
-const problemsOf = (
-  checked: Either.Either<unknown, McpError.ConfigInvalid>,
-  prefix: string
-): ReadonlyArray<McpError.ConfigProblem> =>
-  Either.isRight(checked)
-    ? []
-    : checked.left.problems.map(({ field, problem }) => ({ field: prefix + field, problem }))
 
 export const invalid = (problems: ReadonlyArray<McpError.ConfigProblem>): McpError.ConfigInvalid =>
   new McpError.ConfigInvalid({ server: owner, operation: "configure", executed: "no", problems })

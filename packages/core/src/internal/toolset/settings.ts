@@ -145,10 +145,10 @@ export const make = <Request, R, A>(
 ): Either.Either<Settings<Request, R, A>, McpError.ConfigInvalid> => {
   const checked = Check.check(checks, defaults, options, owner)
   const perServer = isRecord(options) && isRecord(options.servers) ? Object.entries(options.servers) : []
-  const all = [...problems, ...problemsOf(checked, "")]
+  const all = [...problems, ...Check.problemsOf(checked, "")]
   for (const [server, settings] of perServer) {
     all.push(
-      ...problemsOf(
+      ...Check.problemsOf(
         Check.check(serverChecks, serverDefaults, settings, owner),
         `servers.${McpError.displayText(server, 64)}.`
       )
@@ -198,11 +198,3 @@ const both = <Request, R>(
     : other === undefined
     ? one
     : ToolFilter.and(one, other) as ToolFilter.ToolFilter<Request, R>
-
-const problemsOf = (
-  checked: Either.Either<unknown, McpError.ConfigInvalid>,
-  prefix: string
-): ReadonlyArray<McpError.ConfigProblem> =>
-  Either.isRight(checked)
-    ? []
-    : checked.left.problems.map(({ field, problem }) => ({ field: prefix + field, problem }))

@@ -1,0 +1,28 @@
+/**
+ * The deadline that the parts of an opening have in common.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as McpConfig from "../McpConfig.js"
+import * as McpError from "../McpError.js"
+
+/** `known` is asked when the time is over: what can be said of how far it has come. */
+export const withinHandshake = <A>(
+  config: McpConfig.ServerConfig,
+  effect: Effect.Effect<A, McpError.McpError>,
+  known: () => { readonly detail?: string | undefined; readonly stderrTail?: string | undefined }
+): Effect.Effect<A, McpError.McpError> => {
+  const { handshake } = McpConfig.timeoutsOf(config)
+  return handshake === null ? effect : Effect.timeoutFail(effect, {
+    duration: handshake,
+    onTimeout: () =>
+      new McpError.RequestTimeout({
+        server: config.name,
+        operation: "open",
+        executed: "no",
+        kind: "handshake",
+        millis: Duration.toMillis(handshake),
+        ...known()
+      })
+  })
+}
