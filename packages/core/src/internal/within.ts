@@ -8,7 +8,7 @@ import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 
 /**
  * How the effect ended, or nothing when it did not end in this time; then it is interrupted, and not waited for, since it
@@ -37,6 +37,17 @@ export const within = <A, E, R>(
         Effect.zipRight(Fiber.interruptFork(waiting), Fiber.interrupt(timer))
       )
     })
+  )
+
+/**
+ * Closes a scope in a fiber of its own, and waits for it. When a finalizer has run, `Effect.addFinalizer` (3.22.4) gives back to
+ * its fiber the fiber refs from before it, and among them that nobody has interrupted the fiber: who closes a scope and goes on
+ * with its work would not hear of an interruption that came meanwhile.
+ */
+export const closeApart = (scope: Scope.CloseableScope, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+  Effect.flatMap(
+    Effect.forkDaemon(Effect.uninterruptible(Scope.close(scope, exit))),
+    (fiber) => Effect.flatten(Fiber.await(fiber))
   )
 
 /** How long what an application has given to us may take to end, when a session ends. */

@@ -300,6 +300,23 @@ describe("McpManager: the end of its scope", () => {
       assert.isTrue(yield* isDone(follower))
     }))
 
+  for (const at of [0, 100, 200]) {
+    it.effect(`a server whose lost session is still ending after ${at} ms when the scope closes: it is not started again`, () =>
+      Effect.gen(function*() {
+        const a = yield* fake("a", { closing: 300 })
+        const { end, manager } = yield* overInScope([a], { closeTimeout: null })
+        yield* manager.connectAll
+        yield* a.server.disconnect()
+        yield* settled
+        yield* pass(at)
+        const { took } = yield* timed(end)
+        assert.strictEqual(took, 300 - at)
+        yield* pass(10_000, 1000)
+        yield* assertNothingLeft(a)
+        assert.strictEqual((yield* a.server.stats).attempts, 1)
+      }))
+  }
+
   it.effect("a use that makes the connection at the moment when the scope closes gets none", () =>
     Effect.gen(function*() {
       const all = yield* fakes("a b c")
