@@ -93,6 +93,8 @@ const describe = (ast: SchemaAST.AST): string => {
       return "an object"
     case "Refinement":
       return describe(ast.from)
+    case "Union":
+      return list(ast.types.map(describe))
     default:
       return "of another kind"
   }
