@@ -2,7 +2,7 @@
  * What an application says about one server: which wire, where, with which limits and deadlines.
  *
  * Owns: the schemas of a server's configuration and their decoding, with one diagnostic per field.
- * May not touch: files, the environment, connections. (Files, expansion and merging of sources join here later.)
+ * May not touch: files, the environment, connections, and what a reference stands for.
  *
  * @since 0.1.0
  */
@@ -10,151 +10,22 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as AuthSchema from "./internal/config/auth.js"
+import * as Bounds from "./internal/config/bounds.js"
+import * as Deferred from "./internal/config/deferred.js"
 import { problemsOf } from "./internal/config/problems.js"
+import * as References from "./internal/config/references.js"
+import * as shorthand from "./internal/config/shorthand.js"
+import * as Values from "./internal/config/values.js"
 import * as McpError from "./McpError.js"
 
-/**
- * The bounds that hold for one session. Each has a default; `LimitExceeded` names the one that was reached.
- *
- * @since 0.1.0
- * @category models
- */
-export interface Limits {
-  /** The largest single message, in bytes. */
-  readonly messageBytes: number
-  /** The largest single event of an event stream, in bytes. */
-  readonly eventBytes: number
-  /** How much of stderr is kept, in bytes. */
-  readonly stderrTailBytes: number
-  /** How many bytes may wait to be written to a process. */
-  readonly sendBufferBytes: number
-  /** How many requests may be under way at once. */
-  readonly inFlight: number
-  /** How many requests of the server may be under way at once. */
-  readonly serverRequests: number
-  /** How many notifications wait for a slow reader before the oldest is dropped. */
-  readonly notifications: number
-  /** How many pages one listing may have. */
-  readonly pages: number
-  /** How many items one listing may have. */
-  readonly items: number
-  /** How long all pages of one listing together may be: characters of their JSON text, escapes and spaces not counted. */
-  readonly listBytes: number
-  /** How deeply a schema of a tool may be nested. A tool beyond it is dropped, the others are kept. */
-  readonly schemaDepth: number
-}
-
-/**
- * @since 0.1.0
- * @category defaults
- */
-export const defaultLimits: Limits = {
-  messageBytes: 64 * 1024 * 1024,
-  eventBytes: 64 * 1024 * 1024,
-  stderrTailBytes: 16 * 1024,
-  sendBufferBytes: 64 * 1024 * 1024,
-  inFlight: 4096,
-  serverRequests: 64,
-  notifications: 1024,
-  pages: 1000,
-  items: 100_000,
-  listBytes: 64 * 1024 * 1024,
-  schemaDepth: 100
-}
-
-/**
- * The deadlines of one session. `null` means none.
- *
- * @since 0.1.0
- * @category models
- */
-export interface Timeouts {
-  /** The whole of `open`: starting, `initialize`, `notifications/initialized`, the standalone stream. */
-  readonly handshake: Duration.Duration | null
-  /** A request without an answer or progress. */
-  readonly request: Duration.Duration | null
-  /** A request as a whole, progress or not. */
-  readonly total: Duration.Duration | null
-  /** How long the end of a session may take over HTTP (its DELETE). */
-  readonly close: Duration.Duration
-  /** How long a handler may take to answer a request of the server. A person may be behind it. */
-  readonly handler: Duration.Duration | null
-}
-
-/**
- * @since 0.1.0
- * @category defaults
- */
-export const defaultTimeouts: Timeouts = {
-  handshake: Duration.seconds(30),
-  request: Duration.seconds(60),
-  total: null,
-  close: Duration.seconds(2),
-  handler: Duration.minutes(10)
-}
-
-const positiveInt = Schema.Number.pipe(
-  Schema.int({ message: () => "must be a whole number" }),
-  Schema.positive({ message: () => "must be greater than zero" })
-)
-
-/**
- * A duration that can end: positive and finite.
- *
- * @since 0.1.0
- * @category schemas
- */
-export const PositiveDuration: Schema.Schema<Duration.Duration, Duration.DurationInput> = Schema.declare(
-  (u: unknown): u is Duration.DurationInput => Duration.isDuration(u) || isDurationInput(u),
-  { message: () => `must be a duration such as "5 seconds"` }
-).pipe(
-  Schema.transform(
-    Schema.DurationFromSelf.pipe(
-      Schema.filter((_) => Duration.isFinite(_) && Duration.toMillis(_) > 0, {
-        message: () => "must be positive and finite"
-      })
-    ),
-    { decode: (input) => Duration.decode(input as Duration.DurationInput), encode: (duration) => duration }
-  )
-) as Schema.Schema<Duration.Duration, Duration.DurationInput>
-
-const isDurationInput = (u: unknown): u is Duration.DurationInput => {
-  if (typeof u === "number") return !Number.isNaN(u)
-  if (Array.isArray(u) && u.some(Number.isNaN)) return false
-  return Duration.decodeUnknown(u)._tag === "Some"
-}
-
-const optionalDuration = Schema.optional(PositiveDuration)
-const optionalDurationOrNull = Schema.optional(Schema.NullOr(PositiveDuration))
-
-const TimeoutsInput = Schema.Struct({
-  handshake: optionalDurationOrNull,
-  request: optionalDurationOrNull,
-  total: optionalDurationOrNull,
-  close: optionalDuration,
-  handler: optionalDurationOrNull
-})
-
-const LimitsInput = Schema.Struct({
-  messageBytes: Schema.optional(positiveInt),
-  eventBytes: Schema.optional(positiveInt),
-  stderrTailBytes: Schema.optional(
-    positiveInt.pipe(
-      Schema.lessThanOrEqualTo(16 * 1024 * 1024, { message: () => "must be at most 16777216 (16 MiB)" })
-    )
-  ),
-  sendBufferBytes: Schema.optional(positiveInt),
-  inFlight: Schema.optional(positiveInt),
-  serverRequests: Schema.optional(positiveInt),
-  notifications: Schema.optional(positiveInt),
-  pages: Schema.optional(positiveInt),
-  items: Schema.optional(positiveInt),
-  listBytes: Schema.optional(positiveInt),
-  // What is nested more deeply than `McpProtocol.maxDepth` is not let in at all.
-  schemaDepth: Schema.optional(
-    positiveInt.pipe(Schema.lessThanOrEqualTo(200, { message: () => "must be at most 200" }))
-  )
-})
+export {
+  defaultLimits,
+  defaultTimeouts,
+  type Limits,
+  PositiveDuration,
+  type Timeouts
+} from "./internal/config/bounds.js"
 
 /**
  * The log levels of the protocol.
@@ -173,25 +44,9 @@ export const LogLevel = Schema.Literal(
   "emergency"
 )
 
-/**
- * A value that may be a secret. Plain texts are accepted and wrapped; what is shown is always `<redacted>`.
- *
- * @since 0.1.0
- * @category schemas
- */
-export const Secret: Schema.Schema<Redacted.Redacted<string>, string | Redacted.Redacted<string>> = Schema.declare(
-  (u: unknown): u is string | Redacted.Redacted<string> =>
-    typeof u === "string" || (Redacted.isRedacted(u) && typeof Redacted.value(u) === "string"),
-  { message: () => "must be a text or a Redacted text" }
-).pipe(
-  Schema.transform(
-    Schema.declare((u: unknown): u is Redacted.Redacted<string> => Redacted.isRedacted(u)),
-    {
-      decode: (value) => (typeof value === "string" ? Redacted.make(value) : value),
-      encode: (value) => value
-    }
-  )
-)
+export { headerProblem, Secret } from "./internal/config/values.js"
+
+export type { Reference, SecretInput } from "./internal/config/deferred.js"
 
 /**
  * How many requests may be under way at once. `"serial"`: one after the other.
@@ -201,7 +56,7 @@ export const Secret: Schema.Schema<Redacted.Redacted<string>, string | Redacted.
  */
 export const Concurrency: Schema.Schema<Concurrency> = Schema.Union(
   Schema.Literal("serial", "unbounded"),
-  positiveInt
+  Bounds.positiveInt
 )
 
 /**
@@ -218,7 +73,7 @@ export type Concurrency = "serial" | "unbounded" | number
  */
 export const Lifetime = Schema.Union(
   Schema.Literal("eager", "lazy"),
-  Schema.Struct({ idle: PositiveDuration })
+  Schema.Struct({ idle: Bounds.PositiveDuration })
 )
 
 /**
@@ -234,7 +89,26 @@ export type Lifetime = typeof Lifetime.Type
  * @since 0.1.0
  * @category schemas
  */
-export const KeepAlive = Schema.Struct({ every: PositiveDuration, timeout: optionalDuration })
+export const KeepAlive = Schema.Struct({ every: Bounds.PositiveDuration, timeout: Bounds.optionalDuration })
+
+/**
+ * Texts hold references: `${NAME}` or `${env:NAME}` for a variable of the environment, `${NAME:-default}` where it may be
+ * unset, `${input:id}`, `${userHome}`, and `${workspaceFolder}`, which is the directory that is given here. One that is set
+ * to nothing is set. Whatever looks otherwise stays as it is.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Expand = Schema.Union(
+  Schema.Literal(true),
+  Schema.Struct({ workspaceFolder: Values.noNul })
+)
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type Expand = typeof Expand.Type
 
 const common = {
   name: Schema.String.pipe(
@@ -245,8 +119,8 @@ const common = {
       message: () => "must not contain control characters"
     })
   ),
-  timeouts: Schema.optional(TimeoutsInput),
-  limits: Schema.optional(LimitsInput),
+  timeouts: Schema.optional(Bounds.TimeoutsInput),
+  limits: Schema.optional(Bounds.LimitsInput),
   logLevel: Schema.optional(LogLevel),
   /** A disabled server keeps its name; nothing connects to it. */
   enabled: Schema.optional(Schema.Boolean),
@@ -256,33 +130,15 @@ const common = {
   trusted: Schema.optional(Schema.Boolean),
   /** URIs of resources that a manager subscribes to when it has connected the server, where the server offers it. */
   subscriptions: Schema.optional(Schema.Array(Schema.String)),
-  keepAlive: Schema.optional(KeepAlive)
+  keepAlive: Schema.optional(KeepAlive),
+  /**
+   * References in the texts of `command`, `args`, `cwd`, `env`, `url`, `headers`, `proxy` and `auth` are resolved each time
+   * that a session is opened.
+   */
+  expand: Schema.optional(Expand),
+  /** Texts that are kept out of whatever is shown of this server, beside the values of `env` and `headers`. */
+  secrets: Schema.optional(Schema.Array(Values.Secret))
 }
-
-const noNul = Schema.String.pipe(
-  Schema.filter((_) => !_.includes("\0"), { message: () => "must not contain a NUL character" })
-)
-
-/** `__proto__` is no key of a record: as one it would be lost. */
-const recordKey = Schema.String.pipe(Schema.filter((_) => _ !== "__proto__"))
-
-const Env = Schema.Record({ key: recordKey, value: Secret }).pipe(
-  Schema.filter((env) =>
-    Object.entries(env).flatMap(([name, value]) => {
-      const message = envProblem(name, Redacted.value(value))
-      return message === undefined ? [] : [{ path: [name], message }]
-    })
-  )
-)
-
-const envProblem = (name: string, value: string): string | undefined =>
-  name === "" || /[=\0]/.test(name)
-    ? `is not the name of a variable: it must not be empty, nor contain "=" or a NUL character`
-    : value.includes("\0")
-    ? "must not contain a NUL character"
-    : undefined
-
-const command = noNul.pipe(Schema.filter((_) => _.trim() !== "", { message: () => "must not be empty" }))
 
 /**
  * How a server process is ended: its input is closed, then SIGTERM and SIGKILL go to its whole process group, each after
@@ -292,9 +148,9 @@ const command = noNul.pipe(Schema.filter((_) => _.trim() !== "", { message: () =
  * @category schemas
  */
 export const Shutdown = Schema.Struct({
-  afterEof: optionalDuration,
-  afterTerm: optionalDuration,
-  afterKill: optionalDuration
+  afterEof: Bounds.optionalDuration,
+  afterTerm: Bounds.optionalDuration,
+  afterKill: Bounds.optionalDuration
 })
 
 /**
@@ -306,80 +162,15 @@ export const Shutdown = Schema.Struct({
 export const StdioConfig = Schema.Struct({
   ...common,
   transport: Schema.Literal("stdio"),
-  command,
-  args: Schema.optional(Schema.Array(noNul)),
+  command: Values.command,
+  args: Schema.optional(Schema.Array(Values.noNul)),
   /** Added to the environment of the process; a value wins over an inherited one. */
-  env: Schema.optional(Env),
+  env: Schema.optional(Values.env),
   /** Names of variables handed on from our own environment, beside the minimal set. `"all"` hands on everything. */
   inheritEnv: Schema.optional(Schema.Union(Schema.Literal("all"), Schema.Array(Schema.String))),
-  cwd: Schema.optional(noNul),
+  cwd: Schema.optional(Values.noNul),
   shutdown: Schema.optional(Shutdown)
 })
-
-const isHttpUrl = (text: string): boolean => {
-  try {
-    const url = new URL(text)
-    return (url.protocol === "http:" || url.protocol === "https:") && url.hostname !== ""
-  } catch {
-    return false
-  }
-}
-
-const mustBeHttpUrl = { message: () => "must be an http:// or https:// URL" }
-
-const httpUrl = Schema.String.pipe(Schema.filter(isHttpUrl, mustBeHttpUrl))
-
-const secretHttpUrl = Secret.pipe(Schema.filter((_) => isHttpUrl(Redacted.value(_)), mustBeHttpUrl))
-
-const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-// eslint-disable-next-line no-control-regex
-const badHeaderValue = /[^\t\u0020-\u007e\u0080-\u00ff]/
-
-/** Names that the transport sets itself: a value of the application's would break the session. */
-const reservedHeaders: ReadonlySet<string> = new Set([
-  "mcp-session-id",
-  "mcp-protocol-version",
-  "last-event-id",
-  "content-type",
-  "content-length",
-  "accept",
-  "host",
-  "connection",
-  "transfer-encoding",
-  "upgrade",
-  "keep-alive",
-  "expect",
-  "te",
-  "trailer",
-  "proxy-connection"
-])
-
-/**
- * Why a header can't be sent, or `undefined` when it can. The value is never part of the answer.
- *
- * @since 0.1.0
- * @category validation
- */
-export const headerProblem = (name: string, value: string): string | undefined =>
-  !headerName.test(name)
-    ? `"${McpError.displayText(name, 64)}" is not a header name`
-    : reservedHeaders.has(name.toLowerCase())
-    ? `"${name}" is set by the transport and can't be configured`
-    : badHeaderValue.test(value)
-    ? `the value of "${name}" has a character that headers can't carry`
-    : undefined
-
-const Headers = Schema.Record({ key: recordKey, value: Secret }).pipe(
-  Schema.filter((headers) => {
-    const seen = new Set<string>()
-    return Object.entries(headers).flatMap(([name, value]) => {
-      const twice = seen.has(name.toLowerCase()) ? `"${name}" is given twice, in different spelling` : undefined
-      seen.add(name.toLowerCase())
-      const message = headerProblem(name, Redacted.value(value)) ?? twice
-      return message === undefined ? [] : [{ path: [name], message }]
-    })
-  })
-)
 
 /**
  * How the identity of the server is checked, and ours is shown. Texts in PEM.
@@ -390,8 +181,8 @@ const Headers = Schema.Record({ key: recordKey, value: Secret }).pipe(
 export const Tls = Schema.Struct({
   ca: Schema.optional(Schema.Union(Schema.String, Schema.Array(Schema.String))),
   cert: Schema.optional(Schema.String),
-  key: Schema.optional(Secret),
-  passphrase: Schema.optional(Secret),
+  key: Schema.optional(Values.Secret),
+  passphrase: Schema.optional(Values.Secret),
   /** `false` turns the check of the server's certificate off. Only for a server on your own machine. */
   verify: Schema.optional(Schema.Boolean)
 })
@@ -422,10 +213,25 @@ const hiddenHeaders = new WeakMap<RequestHeaders, RequestHeaders>()
 
 const isRequestHeaders = (u: unknown): u is RequestHeaders => Effect.isEffect(u)
 
+/**
+ * How a remote server is authorized to be used. Without it: OAuth, where the server answers 401 and `McpAuth` is provided
+ * and the configuration has no `Authorization` header. `"none"`: a 401 is an error and nothing else.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Auth = AuthSchema.auth(Values.secret)
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type Auth = typeof Auth.Type
+
 const http = {
   ...common,
-  url: httpUrl,
-  headers: Schema.optional(Headers),
+  url: Values.httpUrl,
+  headers: Schema.optional(Values.headers),
   requestHeaders: Schema.optional(
     Schema.declare(isRequestHeaders, { message: () => "must be an Effect that gives headers" }).pipe(
       Schema.transform(Schema.declare(isRequestHeaders), { decode: hidden, encode: (headers) => headers })
@@ -433,11 +239,12 @@ const http = {
   ),
   tls: Schema.optional(Tls),
   /** `http://host:port` of a proxy. Credentials in it are used and never shown. */
-  proxy: Schema.optional(secretHttpUrl),
+  proxy: Schema.optional(Values.proxy),
   /** How many sockets the channel may hold for requests. Streams have their own. */
-  maxConnections: Schema.optional(positiveInt),
+  maxConnections: Schema.optional(Bounds.positiveInt),
   /** Where a tool call is sent again: in the shared session, or first in a fresh one of its own. */
-  recovery: Schema.optional(Schema.Literal("shared", "isolated"))
+  recovery: Schema.optional(Schema.Literal("shared", "isolated")),
+  auth: Schema.optional(Auth)
 }
 
 /**
@@ -463,6 +270,24 @@ export const SseConfig = Schema.Struct({ ...http, transport: Schema.Literal("sse
  * @category schemas
  */
 export const AutoConfig = Schema.Struct({ ...http, transport: Schema.Literal("auto") })
+
+/** Their texts hold references, so that a URL may not be one yet. */
+const expanding = {
+  expand: Expand,
+  url: Values.expandingUrl,
+  headers: Schema.optional(Values.expandingHeaders),
+  proxy: Schema.optional(Values.expandingProxy),
+  auth: Schema.optional(AuthSchema.auth(Values.expandingSecret))
+}
+
+const ExpandingStdio = Schema.Struct({
+  ...StdioConfig.fields,
+  expand: Expand,
+  env: Schema.optional(Values.expandingEnv)
+})
+const ExpandingHttp = Schema.Struct({ ...HttpConfig.fields, ...expanding })
+const ExpandingSse = Schema.Struct({ ...SseConfig.fields, ...expanding })
+const ExpandingAuto = Schema.Struct({ ...AutoConfig.fields, ...expanding })
 
 /**
  * The transport that an in-process server is connected to. Every `Transport` of the MCP SDK's shape will do, so an
@@ -506,13 +331,21 @@ export const InMemoryConfig = Schema.Struct({
   })
 })
 
+const Configured = Schema.Union(StdioConfig, HttpConfig, SseConfig, AutoConfig, InMemoryConfig)
+
 /**
  * One server, discriminated by `transport`.
  *
  * @since 0.1.0
  * @category schemas
  */
-export const ServerConfig = Schema.Union(StdioConfig, HttpConfig, SseConfig, AutoConfig, InMemoryConfig)
+export const ServerConfig: Schema.Schema<typeof Configured.Type, typeof Configured.Encoded> = Schema.Union(
+  ExpandingStdio,
+  ExpandingHttp,
+  ExpandingSse,
+  ExpandingAuto,
+  Configured
+)
 
 /**
  * @since 0.1.0
@@ -545,14 +378,14 @@ export type InMemoryConfig = typeof InMemoryConfig.Type
  * @since 0.1.0
  * @category models
  */
-export type ServerConfig = typeof ServerConfig.Type
+export type ServerConfig = typeof Configured.Type
 /**
  * What an application writes: plain texts for secrets, `"5 seconds"` for durations.
  *
  * @since 0.1.0
  * @category models
  */
-export type ServerConfigInput = typeof ServerConfig.Encoded
+export type ServerConfigInput = typeof Configured.Encoded
 /**
  * The configurations that speak HTTP.
  *
@@ -566,6 +399,14 @@ const schemas = {
   http: HttpConfig,
   sse: SseConfig,
   auto: AutoConfig,
+  inMemory: InMemoryConfig
+} as const
+
+const expandingSchemas = {
+  stdio: ExpandingStdio,
+  http: ExpandingHttp,
+  sse: ExpandingSse,
+  auto: ExpandingAuto,
   inMemory: InMemoryConfig
 } as const
 
@@ -608,18 +449,58 @@ export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpEr
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     return Effect.fail(invalid("<unnamed>", [{ field: "(root)", problem: "must be an object" }]))
   }
-  const { name, transport } = input as { readonly name?: unknown; readonly transport?: unknown }
+  const { expand, name, transport } = input as {
+    readonly [K in "expand" | "name" | "transport"]?: unknown
+  }
   const server = typeof name === "string" && name !== "" ? McpError.displayText(name, 256) : "<unnamed>"
   if (typeof transport !== "string" || !Object.hasOwn(schemas, transport)) {
     return Effect.fail(
       invalid(server, [{ field: "transport", problem: `must be one of ${Object.keys(schemas).join(", ")}` }])
     )
   }
-  const schema: Schema.Schema<ServerConfig, ServerConfigInput> = schemas[transport as keyof typeof schemas] as never
+  const family = expand === undefined ? schemas : expandingSchemas
+  const schema: Schema.Schema<ServerConfig, ServerConfigInput> = family[transport as keyof typeof schemas] as never
   return Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })(input).pipe(
     Effect.mapError((error) => invalid(server, problemsOf(error)))
   )
 }
+
+/**
+ * What can stand for a configuration, see `from`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Shorthand = shorthand.Shorthand
+
+/**
+ * A configuration from what says it all. It never fails; what is wrong with it is found out as with any other.
+ *
+ * - A URL, as text or `URL`: a remote server whose transport is found out.
+ * - The path of a script, as text or `file:` URL: `node` runs `.js`, `.mjs` and `.cjs`, `tsx` runs `.ts`, `.mts` and `.cts`,
+ *   `python3` runs `.py`. Another text is a program without arguments.
+ * - A function that gives a new server of this process. A server itself will do, where it can be connected again.
+ * - A configuration, as it is.
+ *
+ * The name is the host of a URL (its path may be a secret), what a script is called without its ending, or `"in-process"`.
+ *
+ * @example
+ * ```ts
+ * import { McpConfig, McpRuntime } from "@mcp-runtime/core"
+ *
+ * const live = McpRuntime.layer({
+ *   servers: [
+ *     McpConfig.from("https://docs.example.com/mcp"), // named "docs.example.com"
+ *     McpConfig.from(new URL("./files.js", import.meta.url)), // named "files"
+ *     McpConfig.from("./weather.py", "forecast")
+ *   ]
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const from: (what: Shorthand, name?: string) => ServerConfigInput = shorthand.from
 
 /**
  * The limits of a server: its own, where it has them, over the defaults.
@@ -627,7 +508,10 @@ export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpEr
  * @since 0.1.0
  * @category accessors
  */
-export const limitsOf = (config: ServerConfig): Limits => ({ ...defaultLimits, ...defined(config.limits) })
+export const limitsOf = (config: ServerConfig): Bounds.Limits => ({
+  ...Bounds.defaultLimits,
+  ...defined(config.limits)
+})
 
 /**
  * The deadlines of a server: its own, where it has them, over the defaults.
@@ -635,7 +519,10 @@ export const limitsOf = (config: ServerConfig): Limits => ({ ...defaultLimits, .
  * @since 0.1.0
  * @category accessors
  */
-export const timeoutsOf = (config: ServerConfig): Timeouts => ({ ...defaultTimeouts, ...defined(config.timeouts) })
+export const timeoutsOf = (config: ServerConfig): Bounds.Timeouts => ({
+  ...Bounds.defaultTimeouts,
+  ...defined(config.timeouts)
+})
 
 /**
  * How many requests may be under way at once: as configured, else 16 over HTTP and 64 elsewhere.
@@ -689,6 +576,30 @@ const defined = <A extends object>(value: A | undefined): { [K in keyof A]?: Exc
   Object.fromEntries(Object.entries(value ?? {}).filter(([, _]) => _ !== undefined)) as never
 
 /**
+ * Whether all values are there. Where not, they are looked up by `McpTransport`, each time that it opens a session.
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const isResolved = (config: ServerConfig): boolean =>
+  config.expand === undefined && secretsIn(config).every((_) => Deferred.of(_) === undefined)
+
+const secretsIn = (config: ServerConfig): ReadonlyArray<Redacted.Redacted<string>> => {
+  switch (config.transport) {
+    case "inMemory":
+      return []
+    case "stdio":
+      return Object.values(config.env ?? {})
+    default: {
+      const auth = typeof config.auth === "object" ? Object.values(config.auth) : []
+      return [config.proxy, ...Object.values(config.headers ?? {}), ...auth].filter(isSecret)
+    }
+  }
+}
+
+const isSecret = (u: unknown): u is Redacted.Redacted<string> => Redacted.isRedacted(u)
+
+/**
  * Where a server is, in words that can be shown: a command, or a URL without user, password and query.
  *
  * @since 0.1.0
@@ -700,7 +611,9 @@ export const describeTarget = (config: ServerConfig): string => {
       return McpError.displayText(config.command, 1024)
     case "inMemory":
       return "this process"
-    default:
-      return McpError.displayUrl(config.url)
+    default: {
+      const parts = config.expand === undefined ? undefined : References.urlParts(config.url)
+      return parts === undefined ? McpError.displayUrl(config.url) : parts.place.slice(0, 1024)
+    }
   }
 }

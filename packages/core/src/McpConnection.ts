@@ -13,7 +13,7 @@
  * | `Ready`              | calls are sent at once                                   | a loss, `close`, idleness                   |
  * | `Degraded`           | there is a session, but something of it is out of reach  | recovery (`Ready`), or a loss               |
  * | `Reconnecting`       | the session was lost; tries follow their schedule        | `Ready`, `Failed`, `NeedsAuthorization`     |
- * | `NeedsAuthorization` | the server refused our credentials                       | the next use tries again                    |
+ * | `NeedsAuthorization` | the server refused our credentials                       | new ones, or the next use: a try            |
  * | `Failed`             | the tries are over                                       | the next use tries again (see `retryAt`)    |
  * | `Disabled`           | by configuration or `disable`                            | `enable`                                    |
  * | `Closed`             | by `close`, or for good with its scope                   | the next use, unless for good               |

@@ -85,11 +85,15 @@ export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>("@mcp-runti
   }
 ) {
   override get message() {
-    return `${where(this)}: ${this.operation === "configure" ? "the configuration is invalid" : "invalid input"}: ${
+    return `${where(this)}: ${isOfConfiguration(this) ? "the configuration is invalid" : "invalid input"}: ${
       this.problems.map((_) => `${_.field}: ${_.problem}`).join("; ")
     }`
   }
 }
+
+/** A session takes no input but its configuration. */
+const isOfConfiguration = ({ operation }: { readonly operation: string }): boolean =>
+  operation === "configure" || operation === "open"
 
 /**
  * What is to be sent can't be written as JSON. For transports: nothing was sent.
@@ -259,24 +263,30 @@ export class SessionExpired extends Schema.TaggedError<SessionExpired>("@mcp-run
 }
 
 /**
- * HTTP 401: credentials are missing or were rejected. The request was not executed.
+ * HTTP 401: credentials are missing or were rejected. The request was not executed. `authorizationUrl` is the page that a
+ * person has to visit, where that would help; `detail` says why we could not get credentials.
  *
  * @since 0.1.0
  * @category errors
  */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>("@mcp-runtime/core/Unauthorized")("Unauthorized", {
   ...common,
-  challenge: optional(Schema.String)
+  challenge: optional(Schema.String),
+  authorizationUrl: optional(Schema.String),
+  detail: optional(Schema.String)
 }) {
   override get message() {
     return `${where(this)}: the server asks for credentials (HTTP 401)${
+      this.detail === undefined ? "" : `: ${this.detail}`
+    }${this.authorizationUrl === undefined ? "" : `; a person has to visit ${this.authorizationUrl}`}${
       this.challenge === undefined ? "" : `; challenge: ${this.challenge}`
     }`
   }
 }
 
 /**
- * HTTP 403: the credentials do not allow this. The request was not executed.
+ * HTTP 403: the credentials do not allow this. The request was not executed. `authorizationUrl` is the page on which a
+ * person can allow more.
  *
  * @since 0.1.0
  * @category errors
@@ -285,12 +295,13 @@ export class Forbidden extends Schema.TaggedError<Forbidden>("@mcp-runtime/core/
   ...common,
   challenge: optional(Schema.String),
   scope: optional(Schema.String),
+  authorizationUrl: optional(Schema.String),
   body: Schema.String
 }) {
   override get message() {
     return `${where(this)}: the server forbids this (HTTP 403)${
       this.scope === undefined ? "" : `; it asks for the scope "${this.scope}"`
-    }${this.body === "" ? "" : `: ${this.body}`}`
+    }${this.authorizationUrl === undefined ? "" : `; a person has to visit ${this.authorizationUrl}`}${this.body === "" ? "" : `: ${this.body}`}`
   }
 }
 

@@ -10,13 +10,17 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as HttpExchange from "./HttpExchange.js"
 import * as HttpChannel from "./internal/http/channel.js"
 import * as InMemory from "./internal/inMemory.js"
+import * as Resolving from "./internal/resolving.js"
+import * as McpAuth from "./McpAuth.js"
 import type * as McpConfig from "./McpConfig.js"
 import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
+import * as SecretResolver from "./SecretResolver.js"
 
 /**
  * What a transport tells the engine. Every function is total, synchronous and may be called from any callback; after the
@@ -111,6 +115,11 @@ export interface Channel {
    * Opens the wire. When it fails it has released everything it had opened.
    */
   readonly open: (events: TransportEvents) => Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope>
+  /**
+   * Calls back when there are new credentials for this server, which a person has given, also after the scope of the
+   * channel has closed. Gives the function that ends it. Absent where nothing of the kind can happen.
+   */
+  readonly followCredentials?: ((listener: () => void) => () => void) | undefined
 }
 
 /**
@@ -132,7 +141,8 @@ export class McpTransport extends Context.Tag("@mcp-runtime/core/McpTransport")<
 export type StdioChannel = (config: McpConfig.StdioConfig) => Channel
 
 /**
- * The service from its two platform-dependent parts.
+ * The service from its platform-dependent parts. References of a configuration are looked up with `secrets` each time that
+ * a session is opened; without it there is nothing where they could be looked up.
  *
  * @since 0.1.0
  * @category constructors
@@ -140,18 +150,30 @@ export type StdioChannel = (config: McpConfig.StdioConfig) => Channel
 export const make = (parts: {
   readonly http: Context.Tag.Service<typeof HttpExchange.HttpExchange>
   readonly stdio?: StdioChannel | undefined
+  readonly secrets?: SecretResolver.Service | undefined
+  /** Without it, a server that asks for credentials which the configuration does not have is an `Unauthorized`. */
+  readonly auth?: Pick<Context.Tag.Service<McpAuth.McpAuth>, "credentials"> | undefined
 }): Context.Tag.Service<McpTransport> => ({
-  channel: (config) => {
-    switch (config.transport) {
-      case "stdio":
-        return parts.stdio === undefined ? Effect.fail(noProcesses(config)) : Effect.succeed(parts.stdio(config))
-      case "inMemory":
-        return Effect.succeed(InMemory.make(config))
-      default:
-        return Effect.map(parts.http.open(config), (client) => HttpChannel.make(config, client))
-    }
-  }
+  channel: (config) =>
+    Resolving.channel(config, parts.secrets ?? SecretResolver.none, (resolved) => open(parts, resolved))
 })
+
+const open = (
+  parts: Parameters<typeof make>[0],
+  config: McpConfig.ServerConfig
+): Effect.Effect<Channel, McpError.McpError, Scope.Scope> => {
+  switch (config.transport) {
+    case "stdio":
+      return parts.stdio === undefined ? Effect.fail(noProcesses(config)) : Effect.succeed(parts.stdio(config))
+    case "inMemory":
+      return Effect.succeed(InMemory.make(config))
+    default:
+      return Effect.flatMap(parts.http.open(config), (client) =>
+        parts.auth === undefined
+          ? Effect.succeed(HttpChannel.make(config, client))
+          : Effect.map(parts.auth.credentials(config), (credentials) => HttpChannel.make(config, client, credentials)))
+  }
+}
 
 const noProcesses = (config: McpConfig.StdioConfig): McpError.McpError =>
   new McpError.ConfigInvalid({
@@ -165,14 +187,23 @@ const noProcesses = (config: McpConfig.StdioConfig): McpError.McpError =>
   })
 
 /**
- * Every transport but `stdio`, over the `HttpExchange` that is provided.
+ * Every transport but `stdio`, over the `HttpExchange` that is provided, and with the `SecretResolver` and the `McpAuth` of
+ * the application if it provides them.
  *
  * @since 0.1.0
  * @category layers
  */
 export const layer: Layer.Layer<McpTransport, never, HttpExchange.HttpExchange> = Layer.effect(
   McpTransport,
-  Effect.map(HttpExchange.HttpExchange, (http) => make({ http }))
+  Effect.map(
+    Effect.all([
+      HttpExchange.HttpExchange,
+      Effect.serviceOption(SecretResolver.SecretResolver),
+      Effect.serviceOption(McpAuth.McpAuth)
+    ]),
+    ([http, secrets, auth]) =>
+      make({ http, secrets: Option.getOrUndefined(secrets), auth: Option.getOrUndefined(auth) })
+  )
 )
 
 /**

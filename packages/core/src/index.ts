@@ -5,6 +5,10 @@ export * as McpConfig from "./McpConfig.js"
 /**
  * @since 0.1.0
  */
+export * as SecretResolver from "./SecretResolver.js"
+/**
+ * @since 0.1.0
+ */
 export * as McpError from "./McpError.js"
 /**
  * @since 0.1.0
@@ -22,6 +26,10 @@ export * as ClientHandlers from "./ClientHandlers.js"
  * @since 0.1.0
  */
 export * as HttpExchange from "./HttpExchange.js"
+/**
+ * @since 0.1.0
+ */
+export * as McpAuth from "./McpAuth.js"
 /**
  * @since 0.1.0
  */
@@ -94,6 +102,10 @@ export * as ToolFailure from "./ToolFailure.js"
  * @since 0.1.0
  */
 export * as Toolset from "./Toolset.js"
+/**
+ * @since 0.1.0
+ */
+export * as ConfigFile from "./ConfigFile.js"
 /**
  * @since 0.1.0
  */

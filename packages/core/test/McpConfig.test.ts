@@ -101,7 +101,8 @@ describe("McpConfig.decode", () => {
       {
         command: "must be a text",
         "args.1": "must be a text",
-        "env.A": "must be a text or a Redacted text",
+        "env.A":
+          "must be a text, a Redacted text, a Config, or one of { env }, { command }, { store } and { input } with a text",
         cwd: "must be a text",
         inheritEnv: `must be "all" or a list`,
         "shutdown.afterEof": "must be positive and finite",
@@ -124,7 +125,8 @@ describe("McpConfig.decode", () => {
         "tls.verify": "must be true or false",
         "tls.key": "must be a text or a Redacted text",
         maxConnections: "must be greater than zero",
-        proxy: "must be a text or a Redacted text"
+        proxy:
+          "must be a text, a Redacted text, a Config, or one of { env }, { command }, { store } and { input } with a text"
       }
     )
     assert.deepStrictEqual(problems({ name: "in", transport: "inMemory", server: {}, url: "http://x" }), {

@@ -85,6 +85,15 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
   [new McpError.RequestTimeout({ ...about, kind: "wait", millis: 1500 }), ["could not be sent within 1500 ms"]],
   [new McpError.SessionExpired({ ...about, status: 404 }), ["HTTP 404"]],
   [new McpError.Unauthorized({ ...about, challenge: "Bearer realm=x" }), ["HTTP 401", "Bearer realm=x"]],
+  [
+    new McpError.Unauthorized({
+      ...about,
+      challenge: "Bearer realm=x",
+      authorizationUrl: "https://as.example/authorize?state=s",
+      detail: "nobody has authorized it yet"
+    }),
+    ["HTTP 401", "nobody has authorized it yet", "https://as.example/authorize?state=s", "Bearer realm=x"]
+  ],
   [new McpError.Unauthorized(about), ["HTTP 401"]],
   [
     new McpError.Forbidden({ ...about, challenge: "Bearer", scope: "files:read", body: "no" }),

@@ -6,12 +6,11 @@
  * May not touch: what entries mean, other files, the directory itself beyond making it.
  *
  * An entry is written to a temporary file that is then renamed, so that a reader sees the old or the new entry, never
- * half of one, and of several writers one wins. It is not forced to the disk: after a loss of power an entry may be
- * empty or torn. Files are readable by their user alone.
+ * half of one, and of several writers one wins. Unless `durable`, it is not forced to the disk: after a loss of power an
+ * entry may be empty or torn. Files are readable by their user alone.
  *
  * @since 0.1.0
  */
-import * as PlatformError from "@effect/platform/Error"
 import * as KeyValueStore from "@effect/platform/KeyValueStore"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -20,8 +19,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { homedir } from "node:os"
 import { resolve } from "node:path"
-import * as Cache from "./internal/store/cacheDirectory.js"
+import { attempt } from "./internal/store/failure.js"
 import * as Files from "./internal/store/files.js"
+import * as UserDirectory from "./internal/store/userDirectory.js"
 
 /**
  * @since 0.1.0
@@ -30,6 +30,8 @@ import * as Files from "./internal/store/files.js"
 export interface Options {
   /** Entries that were not written for so long are removed now and then. Default: they stay. */
   readonly expireAfter?: Duration.DurationInput | undefined
+  /** Entries are forced to the disk before they replace older ones, which takes its time. Off by default. */
+  readonly durable?: boolean | undefined
 }
 
 /** How often a store looks for what others have left behind. */
@@ -64,48 +66,13 @@ export const make = (path: string, options: Options = {}): KeyValueStore.KeyValu
     // A write that nobody waits for any more must not come after a newer one.
     set: (key, value) =>
       Effect.uninterruptible(
-        Effect.zipLeft(attempt("set", directory, () => Files.write(directory, key, value)), sweep)
+        Effect.zipLeft(attempt("set", directory, () => Files.write(directory, key, value, options.durable)), sweep)
       ),
     remove: (key) => Effect.uninterruptible(attempt("remove", directory, () => Files.remove(directory, key))),
     clear: Effect.uninterruptible(attempt("clear", directory, () => Files.clear(directory))),
     size: attempt("size", directory, () => Files.count(directory))
   })
 }
-
-const attempt = <A>(
-  method: string,
-  directory: string,
-  run: () => Promise<A>
-): Effect.Effect<A, PlatformError.PlatformError> =>
-  Effect.tryPromise({
-    try: run,
-    catch: (error) => {
-      const { code, syscall } = error as NodeJS.ErrnoException
-      return new PlatformError.SystemError({
-        module: "KeyValueStore",
-        method,
-        reason: reasons.get(code ?? "") ?? "Unknown",
-        pathOrDescriptor: directory,
-        ...(code !== undefined && { description: code }),
-        ...(syscall !== undefined && { syscall }),
-        cause: error
-      })
-    }
-  })
-
-const reasons: ReadonlyMap<string, PlatformError.SystemErrorReason> = new Map<string, PlatformError.SystemErrorReason>([
-  ["EACCES", "PermissionDenied"],
-  ["EPERM", "PermissionDenied"],
-  ["EROFS", "PermissionDenied"],
-  ["EEXIST", "AlreadyExists"],
-  ["ENOENT", "NotFound"],
-  ["ENOTDIR", "BadResource"],
-  ["EISDIR", "BadResource"],
-  ["ELOOP", "BadResource"],
-  ["EBUSY", "Busy"],
-  ["ETIMEDOUT", "TimedOut"],
-  [Files.notAnEntry, "InvalidData"]
-])
 
 /**
  * The store in this directory. Building the layer touches nothing and does not fail.
@@ -125,5 +92,5 @@ export const layer = (directory: string, options?: Options): Layer.Layer<KeyValu
  * @category accessors
  */
 export const cacheDirectory: Effect.Effect<Option.Option<string>> = Effect.sync(() =>
-  Cache.directoryOf(process.platform, process.env, homedir())
+  UserDirectory.cacheOf(process.platform, process.env, homedir())
 ).pipe(Effect.catchAllDefect(() => Effect.succeedNone))

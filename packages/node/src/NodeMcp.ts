@@ -8,24 +8,31 @@
  */
 import * as CatalogStore from "@mcp-runtime/core/CatalogStore"
 import * as HttpExchange from "@mcp-runtime/core/HttpExchange"
+import * as McpAuth from "@mcp-runtime/core/McpAuth"
 import * as McpTransport from "@mcp-runtime/core/McpTransport"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as FileStore from "./FileStore.js"
+import * as NodeSecrets from "./NodeSecrets.js"
 import * as StdioTransport from "./StdioTransport.js"
 import * as UndiciExchange from "./UndiciExchange.js"
 
 /**
  * Server processes, over the `HttpExchange` that is provided for everything else: an application brings its own HTTP
- * client or `fetch` this way.
+ * client or `fetch` this way. References of a configuration are looked up with the `SecretResolver` that is provided, or else
+ * with `NodeSecrets`. With the `McpAuth` that is provided, if there is one.
  *
  * @since 0.1.0
  * @category layers
  */
 export const layerWithoutHttp: Layer.Layer<McpTransport.McpTransport, never, HttpExchange.HttpExchange> = Layer.effect(
   McpTransport.McpTransport,
-  Effect.map(HttpExchange.HttpExchange, (http) => McpTransport.make({ http, stdio: StdioTransport.channel }))
+  Effect.map(
+    Effect.all([HttpExchange.HttpExchange, NodeSecrets.current, Effect.serviceOption(McpAuth.McpAuth)]),
+    ([http, secrets, auth]) =>
+      McpTransport.make({ http, stdio: StdioTransport.channel, secrets, auth: Option.getOrUndefined(auth) })
+  )
 )
 
 /**

@@ -21,8 +21,8 @@ import {
 } from "node:fs"
 import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { directoryOf } from "../src/internal/store/cacheDirectory.js"
 import { entryName, isEntryName, isTemporaryName, temporaryName } from "../src/internal/store/fileName.js"
+import { cacheOf } from "../src/internal/store/userDirectory.js"
 import { directory } from "./internal/connections.js"
 import { until } from "./internal/processes.js"
 import { contentOf, problemOf, server } from "./internal/storeContent.js"
@@ -190,7 +190,7 @@ describe("names of files", () => {
 describe("FileStore.cacheDirectory", () => {
   it("is where each system keeps such things", () => {
     const of = (platform: NodeJS.Platform, env: Record<string, string>, home: string) =>
-      Option.getOrUndefined(directoryOf(platform, env, home))
+      Option.getOrUndefined(cacheOf(platform, env, home))
     assert.strictEqual(of("linux", {}, "/home/a"), "/home/a/.cache/mcp-runtime")
     assert.strictEqual(of("linux", { XDG_CACHE_HOME: "/c" }, "/home/a"), "/c/mcp-runtime")
     assert.strictEqual(of("linux", { XDG_CACHE_HOME: "c" }, "/home/a"), "/home/a/.cache/mcp-runtime")

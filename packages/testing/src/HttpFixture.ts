@@ -59,6 +59,8 @@ export interface LoggedRequest {
   readonly rpc: string | undefined
   /** The id of the JSON-RPC message in the body, if there is one. */
   readonly id: string | number | undefined
+  /** The whole body, as it came. */
+  readonly body: string
   /** The whole body, if it is JSON. */
   readonly message: unknown
   readonly session: string | undefined

@@ -1,6 +1,10 @@
 /**
  * @since 0.1.0
  */
+export * as AuthFixture from "./AuthFixture.js"
+/**
+ * @since 0.1.0
+ */
 export * as HttpFixture from "./HttpFixture.js"
 /**
  * @since 0.1.0

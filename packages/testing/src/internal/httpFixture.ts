@@ -210,6 +210,7 @@ const describe = (index: number, request: Http.IncomingMessage, body: string): L
     headers: Object.fromEntries(Object.keys(request.headers).map((name) => [name, header(name)])),
     rpc: method,
     id,
+    body,
     message,
     session: header("mcp-session-id"),
     version: header("mcp-protocol-version"),

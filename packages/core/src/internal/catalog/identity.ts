@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as McpConfig from "../../McpConfig.js"
+import * as References from "../config/references.js"
 
 /** In hexadecimal; nothing where the server has no identity, or the platform no Web Crypto. */
 export const keyOf = (config: McpConfig.ServerConfig): Effect.Effect<string | undefined> =>
@@ -44,7 +45,7 @@ const identityOf = (config: McpConfig.ServerConfig): ReadonlyArray<unknown> | un
       return [
         config.name,
         config.transport,
-        ...placeOf(config.url),
+        ...(config.expand === undefined ? placeOf(config.url) : templateOf(config.url)),
         namesOf(Object.keys(config.headers ?? {}).map((_) => _.toLowerCase()))
       ]
   }
@@ -53,6 +54,12 @@ const identityOf = (config: McpConfig.ServerConfig): ReadonlyArray<unknown> | un
 const placeOf = (text: string): ReadonlyArray<unknown> => {
   const url = new URL(text)
   return [url.protocol, url.host, url.pathname, namesOf(url.searchParams.keys())]
+}
+
+/** Of references only the names: what they stand for may change, and be a secret. */
+const templateOf = (text: string): ReadonlyArray<unknown> => {
+  const parts = References.urlParts(text)
+  return parts === undefined ? placeOf(text) : ["${}", parts.place, namesOf(parts.query)]
 }
 
 /** Their order says nothing, nor does it that one is there twice. */

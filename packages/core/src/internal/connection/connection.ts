@@ -99,6 +99,7 @@ export const make = (
       })
       yield* Effect.addFinalizer(() => owner.release)
       yield* Effect.forkScoped(Effect.interruptible(owner.run))
+      yield* Effect.addFinalizer(() => owner.leave)
       if (enabled && config.lifetime === "eager") owner.demand()
       const connection = visible(
         owner,

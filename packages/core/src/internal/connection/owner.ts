@@ -12,6 +12,7 @@
  * | `Lost`     | it is closed or drains; a try      | -                             | -                                               |
  * | `Shaken`   | `Degraded`, and pings until heard  | -                             | -                                               |
  * | `Due`      | a ping                             | -                             | the next try                                    |
+ * | `Authorized` | a ping, if a call was refused    | -                             | a try, if it was refused                        |
  * | `Idle`     | everything is closed               | -                             | -                                               |
  * | `Command`  | at any moment: `close`, `reconnect`, `disable`, `enable`                                             |
  *
@@ -29,6 +30,7 @@ import type * as McpConfig from "../../McpConfig.js"
 import type { ConnectionOptions, ConnectionState } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
+import type * as McpTransport from "../../McpTransport.js"
 import type * as Catalog from "../catalog/catalog.js"
 import * as Errors from "../engine/errors.js"
 import type { Hub } from "../hub.js"
@@ -52,6 +54,7 @@ export type OwnerEvent =
   | { readonly _tag: "Shaken"; readonly live: Live }
   | { readonly _tag: "Due"; readonly number: number }
   | { readonly _tag: "Idle"; readonly live: Live }
+  | { readonly _tag: "Authorized" }
   | { readonly _tag: "Command"; readonly command: Command; readonly done: Done }
 
 export interface Parts {
@@ -90,6 +93,7 @@ export class Owner {
   /** Why it is disabled, where that is not the configuration. */
   disabledBecause: string | undefined = undefined
 
+  private leaving = false
   private released = false
   private demanded = false
   private waiters = 0
@@ -105,6 +109,8 @@ export class Owner {
   private waitsLong = false
   private probes = 0
   private readonly commands = new Commands()
+  /** Ends the interest in new credentials, which a person may be giving. */
+  private unfollow: (() => void) | undefined = undefined
 
   private readonly sessions: Sessions
   readonly usage: Usage
@@ -116,7 +122,14 @@ export class Owner {
     this.catalog = catalog
     this.logLevel = new LogLevelWish(options.logLevel ?? config.logLevel)
     this.alarm = new Alarm(scope, (number) => this.post({ _tag: "Due", number }))
-    this.sessions = new Sessions({ config, options, channel, scope, now: () => this.now() })
+    this.sessions = new Sessions({
+      config,
+      options,
+      channel,
+      scope,
+      now: () => this.now(),
+      opened: (channel) => this.follow(channel)
+    })
     this.usage = new Usage(config, this.sessions, () => this.now())
   }
 
@@ -282,6 +295,17 @@ export class Owner {
     return this.sessions.closeAside(scope)
   }
 
+  /** Whether it hears of new credentials by itself. */
+  get isFollowing(): boolean {
+    return this.unfollow !== undefined
+  }
+
+  private follow(channel: McpTransport.Channel): void {
+    const before = this.unfollow
+    this.unfollow = channel.followCredentials?.(() => this.post({ _tag: "Authorized" }))
+    before?.()
+  }
+
   private post(event: OwnerEvent): void {
     Queue.unsafeOffer(this.parts.events, event)
   }
@@ -306,6 +330,11 @@ export class Owner {
       )
     )
   )
+
+  /** The end is near: what is under way goes to its end, and nothing new is begun. */
+  readonly leave: Effect.Effect<void> = Effect.sync(() => {
+    this.leaving = true
+  })
 
   /** The end of the connection. */
   readonly release: Effect.Effect<void> = Effect.suspend(() => {
@@ -344,6 +373,8 @@ export class Owner {
         return this.alarm.take(event.number) ? this.onDue() : Effect.void
       case "Idle":
         return this.onIdle(event.live)
+      case "Authorized":
+        return this.onAuthorized()
       case "Command":
         return Effect.map(this.onCommand(event.command), () => this.commands.complete(event.done, this.era))
     }
@@ -400,7 +431,7 @@ export class Owner {
 
   private onTryFailed(error: McpError.McpError): Effect.Effect<void> {
     this.lastError = error
-    if (error._tag === "Unauthorized") {
+    if (Reasons.needsPerson(error)) {
       return this.stop({ _tag: "NeedsAuthorization", since: this.now(), error }, error)
     }
     if (Reasons.isFinal(error)) {
@@ -485,6 +516,15 @@ export class Owner {
     return this.alarm.in(Math.min(500 * 2 ** Math.min(this.probes++, 16), slowestProbe))
   }
 
+  /** A person, or another part of the program, has given new credentials. */
+  private onAuthorized(): Effect.Effect<void> {
+    const { live } = this
+    if (live === undefined) return this.state._tag === "NeedsAuthorization" ? this.begin() : Effect.void
+    return live.unauthorized === undefined
+      ? Effect.void
+      : Effect.asVoid(Effect.forkIn(Effect.interruptible(ping(live, undefined, this.ears)), live.scope))
+  }
+
   private onIdle(live: Live): Effect.Effect<void> {
     if (this.live !== live) return Effect.void
     return Effect.flatMap(this.usage.endedAt(live), (since) => {
@@ -520,7 +560,7 @@ export class Owner {
   // ---------------------------------------------------------------------------------------------
 
   private begin(): Effect.Effect<void> {
-    if (this.sessions.isTrying) return Effect.void
+    if (this.sessions.isTrying || this.leaving) return Effect.void
     this.alarm.cancel()
     const attempt = ++this.attempts
     this.tries++
@@ -620,6 +660,8 @@ export class Owner {
   )
 
   private readonly closeEverything: Effect.Effect<void> = Effect.suspend(() => {
+    this.unfollow?.()
+    this.unfollow = undefined
     this.established = false
     this.tries = 0
     return Effect.zipRight(this.closeSessions, this.sessions.closeChannel)

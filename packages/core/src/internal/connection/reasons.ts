@@ -66,6 +66,10 @@ export const died = (server: string): McpError.McpError =>
     detail: "the transport, a handler or the schedule of reconnections died while the session was opened"
   })
 
+/** The server wants other credentials, and only new ones are a reason to try again. */
+export const needsPerson = (error: McpError.McpError): boolean =>
+  error._tag === "Unauthorized" || (error._tag === "Forbidden" && error.authorizationUrl !== undefined)
+
 /** Trying again without a change of the configuration, the program or the machine is of no use. */
 export const isFinal = (error: McpError.McpError): boolean => {
   switch (error._tag) {

@@ -18,7 +18,7 @@ import type * as McpError from "../../McpError.js"
 import type * as McpTransport from "../../McpTransport.js"
 import * as Errors from "../engine/errors.js"
 import type { Supervised } from "../engine/supervised.js"
-import { within } from "../within.js"
+import { closeApart, within } from "../within.js"
 import { withinHandshake } from "../withinHandshake.js"
 import { Live } from "./live.js"
 import * as Opening from "./opening.js"
@@ -43,6 +43,8 @@ export interface Parts {
   readonly channel: Effect.Effect<McpTransport.Channel, McpError.McpError, Scope.Scope>
   readonly scope: Scope.Scope
   readonly now: () => number
+  /** Called with each channel that is opened. */
+  readonly opened: (channel: McpTransport.Channel) => void
 }
 
 /** How long the last requests of a lost session may take until it is closed under them. */
@@ -176,6 +178,7 @@ export class Sessions {
           yield* Scope.close(scope, exit)
           return isWanted ? yield* exit : yield* Effect.fail(Reasons.closing(this.parts.config.name, "open"))
         }
+        this.parts.opened(exit.value)
         const channel = this.seen(exit.value)
         this.channel = { channel, scope }
         return channel
@@ -212,7 +215,7 @@ export class Sessions {
       const ended = live.ended = Deferred.unsafeMake<void>(FiberId.none)
       return Effect.ensuring(
         Effect.zipRight(
-          Scope.close(live.scope, Exit.void),
+          closeApart(live.scope, Exit.void),
           Effect.map(live.session.stats, ({ warnings }) => {
             if (warnings.CloseFailed !== undefined) this.closeFailures++
           })

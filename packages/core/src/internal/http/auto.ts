@@ -20,6 +20,7 @@ import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { HttpClient } from "../../HttpExchange.js"
+import type { Credentials } from "../../McpAuth.js"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -36,19 +37,19 @@ interface Memory {
 
 type Open = Channel["open"]
 
-export const make = (config: McpConfig.AnyHttpConfig, client: HttpClient): Open => {
+export const make = (config: McpConfig.AnyHttpConfig, client: HttpClient, credentials?: Credentials): Open => {
   const memory: Memory = { verdict: undefined }
   return (events) => {
     switch (memory.verdict) {
       case "http":
-        return StreamableHttp.open(config, client, events)
+        return StreamableHttp.open(config, client, events, credentials)
       case "sse":
-        return Effect.tapError(LegacySse.open(config, client, events), (error) =>
+        return Effect.tapError(LegacySse.open(config, client, events, credentials), (error) =>
           Effect.sync(() => {
             if (error._tag === "HttpError" || error._tag === "ProtocolViolation") memory.verdict = undefined
           }))
       default:
-        return probe(config, client, events, memory)
+        return probe(config, client, events, memory, credentials)
     }
   }
 }
@@ -57,16 +58,17 @@ const probe = (
   config: McpConfig.AnyHttpConfig,
   client: HttpClient,
   events: TransportEvents,
-  memory: Memory
+  memory: Memory,
+  credentials: Credentials | undefined
 ): Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Effect.scope
     const first = yield* Scope.fork(scope, ExecutionStrategy.sequential)
     const second = yield* Scope.fork(scope, ExecutionStrategy.sequential)
     const timers = yield* Timer.make
-    const auto = new Auto(config, client, events, memory, timers, first, second)
+    const auto = new Auto(config, client, events, memory, timers, first, second, credentials)
     yield* Effect.addFinalizer(() => timers.shutdown(1000))
-    auto.current = yield* Scope.extend(StreamableHttp.open(config, client, auto.firstEvents), first)
+    auto.current = yield* Scope.extend(StreamableHttp.open(config, client, auto.firstEvents, credentials), first)
     return auto
   })
 
@@ -84,7 +86,8 @@ class Auto implements MessageTransport {
     private readonly memory: Memory,
     private readonly timers: Timers,
     private readonly first: Scope.CloseableScope,
-    private readonly second: Scope.CloseableScope
+    private readonly second: Scope.CloseableScope,
+    private readonly credentials: Credentials | undefined
   ) {}
 
   readonly kind = () => this.current.kind()
@@ -150,7 +153,7 @@ class Auto implements MessageTransport {
     this.firstError = error
     const open = Effect.zipRight(
       Scope.close(this.first, Exit.void),
-      Scope.extend(LegacySse.open(this.config, this.client, this.secondEvents), this.second)
+      Scope.extend(LegacySse.open(this.config, this.client, this.secondEvents, this.credentials), this.second)
     )
     this.cancelFallback = this.timers.run(open, (exit) => {
       const initialize = this.initialize!

@@ -5,19 +5,30 @@
  * May not touch: sockets; they belong to the client that is handed in, and outlive the sessions.
  */
 import type { HttpClient } from "../../HttpExchange.js"
+import type { Credentials } from "../../McpAuth.js"
 import type * as McpConfig from "../../McpConfig.js"
 import type { Channel } from "../../McpTransport.js"
 import * as Auto from "./auto.js"
 import * as LegacySse from "./legacySse.js"
 import * as StreamableHttp from "./streamableHttp.js"
 
-export const make = (config: McpConfig.AnyHttpConfig, client: HttpClient): Channel => {
+export const make = (config: McpConfig.AnyHttpConfig, client: HttpClient, credentials?: Credentials): Channel => ({
+  config,
+  open: openOf(config, client, credentials),
+  ...(credentials === undefined ? undefined : { followCredentials: credentials.follow })
+})
+
+const openOf = (
+  config: McpConfig.AnyHttpConfig,
+  client: HttpClient,
+  credentials: Credentials | undefined
+): Channel["open"] => {
   switch (config.transport) {
     case "http":
-      return { config, open: (events) => StreamableHttp.open(config, client, events) }
+      return (events) => StreamableHttp.open(config, client, events, credentials)
     case "sse":
-      return { config, open: (events) => LegacySse.open(config, client, events) }
+      return (events) => LegacySse.open(config, client, events, credentials)
     case "auto":
-      return { config, open: Auto.make(config, client) }
+      return Auto.make(config, client, credentials)
   }
 }

@@ -44,6 +44,8 @@ export interface Refusal {
   readonly location: string | undefined
   /** As much of the body as was read. */
   readonly body: string
+  /** Why there are no other credentials. */
+  readonly error?: McpError.McpError
 }
 
 const bodyExcerpt = 1024
@@ -60,7 +62,11 @@ export const ofRefusal = (asked: Asked, refusal: Refusal, now: number): McpError
   if (asked.sessionWorked && (status === 404 || (status === 400 && saysSessionLost(refusal.body)))) {
     return new McpError.SessionExpired({ server, operation, executed: "no", status })
   }
-  if (status === 401 || status === 403) return ofChallenge(asked, refusal)
+  if (status === 401 || status === 403) {
+    return refusal.error === undefined
+      ? ofChallenge(asked, refusal)
+      : withReason(ofChallenge(asked, refusal), refusal.error)
+  }
   const rpc = rpcErrorOf(refusal.body, asked)
   if (status === 400 && operation === "initialize" && rpc !== undefined && rpc.code === unsupportedProtocolVersion) {
     const offered = supportedOf(rpc.data)
@@ -73,10 +79,38 @@ export const ofRefusal = (asked: Asked, refusal: Refusal, now: number): McpError
     status,
     body: excerpt(refusal.body, asked.secrets),
     ...optional("retryAfterMillis", retryAfterMillis(refusal.retryAfter, now)),
-    ...optional("location", locationOf(refusal)),
+    ...optional("location", locationOf(asked, refusal)),
     ...optional("code", rpc?.code),
     ...optional("data", rpc?.data)
   })
+}
+
+/** What the server has said, and what we know about it. */
+const withReason = (own: McpError.McpError, error: McpError.McpError): McpError.McpError => {
+  if (own._tag === "Unauthorized" && error._tag === "Unauthorized") {
+    const { challenge, executed, operation, server } = own
+    return new McpError.Unauthorized({
+      server,
+      operation,
+      executed,
+      ...optional("challenge", challenge),
+      ...optional("authorizationUrl", error.authorizationUrl),
+      ...optional("detail", error.detail)
+    })
+  }
+  if (own._tag === "Forbidden" && error._tag === "Forbidden") {
+    const { body, challenge, executed, operation, server } = own
+    return new McpError.Forbidden({
+      server,
+      operation,
+      executed,
+      body,
+      ...optional("challenge", challenge),
+      ...optional("scope", error.scope),
+      ...optional("authorizationUrl", error.authorizationUrl)
+    })
+  }
+  return Errors.about(error, own.operation, "no")
 }
 
 const ofChallenge = (asked: Asked, refusal: Refusal): McpError.McpError => {
@@ -117,7 +151,7 @@ export const ofFailure = (asked: Asked, url: string, failure: HttpFailure): McpE
       operation,
       executed: "no",
       reason: failure.reason === "Lost" || failure.reason === "TooLarge" ? "Other" : failure.reason,
-      url: McpError.displayUrl(url),
+      url: shownUrl(url, asked.secrets),
       detail,
       ...optional("code", failure.code)
     })
@@ -140,6 +174,10 @@ export const retryAfterMillis = (value: string | undefined, now: number): number
 export const excerpt = (text: string, secrets: ReadonlyArray<string>, max: number = bodyExcerpt): string =>
   McpError.displayText(withoutSecrets(text, secrets), max)
 
+/** A place, without what a person may not see; its path may hold a secret. */
+export const shownUrl = (url: string, secrets: ReadonlyArray<string>): string =>
+  withoutSecrets(McpError.displayUrl(url), secrets)
+
 const withoutSecrets = (text: string, secrets: ReadonlyArray<string>): string => {
   let shown = text
   for (const secret of longestFirst(secrets)) {
@@ -157,8 +195,8 @@ const scopeOf = (challenge: string): string | undefined => {
   return found === null ? undefined : found[1] ?? found[2]
 }
 
-const locationOf = (refusal: Refusal): string | undefined =>
-  refusal.location === undefined || refusal.status < 300 || refusal.status >= 400 ? undefined : refusal.location
+const locationOf = (asked: Asked, { location, status }: Refusal): string | undefined =>
+  location === undefined || status < 300 || status >= 400 ? undefined : withoutSecrets(location, asked.secrets)
 
 /** The answer to a POST that was executed may be at the place that 302 and 303 point to. */
 const executedOf = (asked: Asked, status: number, rpc: RpcError | undefined): McpError.Executed => {

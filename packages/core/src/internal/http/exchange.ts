@@ -13,14 +13,23 @@
  * | waiting, reading | failure: told to the reader | over |
  * | reading | the end: told to the reader | over |
  * | refused | the end, a failure, enough bytes, or the second is over: told to the reader | over |
+ * | refused | the same for 401 and 403, where there may be other credentials, once | authorizing |
+ * | authorizing | there are other credentials: another exchange takes over | over |
+ * | authorizing | there are none: told to the reader | over |
  * | draining | the end, a failure, too many bytes, or the second is over | over |
  * | any | aborted, nothing is told | over |
  */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type { HttpFailure, HttpListener, HttpRequest } from "../../HttpExchange.js"
+import type { Authorization, Credentials } from "../../McpAuth.js"
 import * as McpError from "../../McpError.js"
 import { Bytes, decodeText } from "./bytes.js"
 import type { Refusal } from "./classify.js"
 import type { Wire } from "./wire.js"
+import * as Wires from "./wire.js"
 
 export type HeaderOf = (lowerCaseName: string) => string | undefined
 
@@ -37,13 +46,15 @@ export interface Reader {
   accepted(status: number, header: HeaderOf, exchange: Exchange): BodyReader | undefined
   refused(refusal: Refusal): void
   failed(failure: HttpFailure): void
+  /** The session works without it. */
+  readonly optional?: boolean
 }
 
 const refusalBytes = 64 * 1024
 const drainBytes = 64 * 1024
 const maxRedirects = 5
 
-type Phase = "waiting" | "reading" | "refused" | "draining" | "over"
+type Phase = "waiting" | "reading" | "refused" | "authorizing" | "draining" | "over"
 
 export class Exchange implements HttpListener {
   private phase: Phase = "waiting"
@@ -54,13 +65,16 @@ export class Exchange implements HttpListener {
   private refusal: Omit<Refusal, "body"> | undefined = undefined
   private refusalBody: Bytes | undefined = undefined
   private drained = 0
+  private cancelAuthorizing: (() => void) | undefined = undefined
 
   constructor(
     private readonly wire: Wire,
     private readonly reader: Reader,
     private readonly request: HttpRequest,
     private readonly kind: "request" | "stream",
-    private readonly redirects: number
+    private readonly redirects: number,
+    /** It was refused before, with other credentials. */
+    private readonly repeated = false
   ) {}
 
   start(): void {
@@ -75,6 +89,7 @@ export class Exchange implements HttpListener {
       this.finish()
       this.cancelled = true
       this.cancel?.()
+      this.cancelAuthorizing?.()
     }
     this.followed?.abort()
   }
@@ -93,6 +108,8 @@ export class Exchange implements HttpListener {
   readonly head = (status: number, header: HeaderOf): void => {
     if (this.phase !== "waiting") return
     if (status >= 200 && status < 300) {
+      const { credentials } = this.wire
+      if (credentials !== undefined) this.tellAccepted(credentials)
       this.phase = "reading"
       const body = this.reader.accepted(status, header, this)
       if (this.phase !== "reading") return
@@ -108,7 +125,8 @@ export class Exchange implements HttpListener {
         this.reader,
         { ...this.request, url: withoutUser(location) },
         this.kind,
-        this.redirects + 1
+        this.redirects + 1,
+        this.repeated
       )
       return this.followed.start()
     }
@@ -182,7 +200,52 @@ export class Exchange implements HttpListener {
   private tellRefusal(): void {
     const refusal = { ...this.refusal!, body: decodeText(this.refusalBody!.view()) }
     this.abort()
-    this.reader.refused(refusal)
+    const { credentials } = this.wire
+    if (credentials === undefined || this.repeated || (refusal.status !== 401 && refusal.status !== 403)) {
+      return this.reader.refused(refusal)
+    }
+    this.authorize(credentials, refusal)
+  }
+
+  private tellAccepted(credentials: Credentials): void {
+    const sent = this.request.headers["authorization"]
+    if (sent !== undefined) credentials.accepted(sent)
+  }
+
+  private authorize(credentials: Credentials, refusal: Refusal): void {
+    this.phase = "authorizing"
+    this.wire.live.add(this)
+    const { challenge, status } = refusal
+    const alone = this.reader.optional ?? false
+    const other = Effect.flatMap(
+      credentials.refused({ status, challenge, sent: this.request.headers["authorization"], alone }),
+      (outcome) => (outcome === "again" ? credentials.prepare : Effect.succeed(undefined))
+    )
+    this.cancelAuthorizing = this.wire.timers.run(other, (exit) => {
+      if (this.phase !== "authorizing") return
+      this.finish()
+      if (Exit.isFailure(exit)) {
+        const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
+        return this.reader.refused(error === undefined ? refusal : { ...refusal, error })
+      }
+      if (exit.value === undefined) this.reader.refused(refusal)
+      else this.repeat(exit.value)
+    })
+  }
+
+  /** The request was not executed. */
+  private repeat(authorization: Authorization): void {
+    const { authorization: _, ...others } = this.request.headers
+    Wires.hide(this.wire)
+    this.followed = new Exchange(
+      this.wire,
+      this.reader,
+      { ...this.request, headers: Wires.authorized(this.wire, others, authorization) },
+      this.kind,
+      this.redirects,
+      true
+    )
+    this.followed.start()
   }
 
   private locationOf(header: HeaderOf): URL | undefined {

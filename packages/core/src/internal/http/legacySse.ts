@@ -17,6 +17,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { HttpClient, HttpFailure } from "../../HttpExchange.js"
+import type { Credentials } from "../../McpAuth.js"
 import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -36,9 +37,10 @@ import * as Wires from "./wire.js"
 export const open = (
   config: McpConfig.AnyHttpConfig,
   client: HttpClient,
-  events: TransportEvents
+  events: TransportEvents,
+  credentials?: Credentials
 ): Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope> =>
-  Effect.flatMap(Wires.make(config, client, events), (wire) =>
+  Effect.flatMap(Wires.make(config, client, events, credentials), (wire) =>
     Effect.acquireRelease(
       Effect.sync(() => new LegacySse(wire)),
       (transport) => transport.close
@@ -161,7 +163,9 @@ class LegacySse implements MessageTransport, Reader, Source {
     if (url === undefined) return this.end(this.refusedToOpen("the endpoint it gives is not a URL"))
     if (url.origin !== this.wire.target.origin) {
       return this.end(
-        this.refusedToOpen(`the endpoint it gives is at another origin: ${McpError.displayUrl(url.href)}`)
+        this.refusedToOpen(
+          `the endpoint it gives is at another origin: ${Classify.shownUrl(url.href, this.wire.target.secrets)}`
+        )
       )
     }
     url.username = ""

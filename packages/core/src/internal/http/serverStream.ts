@@ -8,7 +8,7 @@
  * | state | event | next |
  * |---|---|---|
  * | opening | an event stream | open |
- * | opening | 401, 403 | down, tried once more, then not again |
+ * | opening | 401, 403 | down, tried once more, then not before there are new credentials |
  * | opening | 408, 425, 429, 5xx but 501, a failure; 409 after it was open | down, again after a growing time |
  * | opening | any other answer | none, for good |
  * | open | ended or broken, after messages or a few seconds | down, again after the server's `retry` |
@@ -37,6 +37,7 @@ const longEnough = 5000
 const manyShort = 10
 
 export class ServerStream implements Reader {
+  readonly optional = true
   private state: ServerStreamState | undefined = undefined
   private lastEventId = ""
   private retry: number | undefined = undefined
@@ -93,7 +94,7 @@ export class ServerStream implements Reader {
       this.unauthorized++
       this.become("down")
       if (this.unauthorized < 2) this.backOff(0)
-      else this.warn(`HTTP ${status}; it is not opened again`)
+      else this.giveUp(status)
       return
     }
     if (
@@ -112,6 +113,19 @@ export class ServerStream implements Reader {
     this.warn(failure.detail)
     this.become("down")
     this.backOff(0)
+  }
+
+  /** Only new credentials are a reason to open it again. */
+  private giveUp(status: number): void {
+    const { wire } = this.context
+    if (wire.closed) return
+    this.warn(`HTTP ${status}; it is not opened again`)
+    if (wire.credentials === undefined || wire.unfollow !== undefined) return
+    wire.unfollow = wire.credentials.follow(() => {
+      if (this.unauthorized < 2) return
+      this.unauthorized = 0
+      this.open()
+    })
   }
 
   private readonly open = (): void => {

@@ -10,6 +10,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { HttpClient } from "../../HttpExchange.js"
+import type { Credentials } from "../../McpAuth.js"
 import * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -31,9 +32,10 @@ const listenTime = 500
 export const open = (
   config: McpConfig.AnyHttpConfig,
   client: HttpClient,
-  events: TransportEvents
+  events: TransportEvents,
+  credentials?: Credentials
 ): Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope> =>
-  Effect.flatMap(Wires.make(config, client, events), (wire) =>
+  Effect.flatMap(Wires.make(config, client, events, credentials), (wire) =>
     Effect.acquireRelease(
       Effect.sync(() => new StreamableHttp(wire)),
       (transport) => transport.close

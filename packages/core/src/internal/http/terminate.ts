@@ -26,6 +26,7 @@ export const terminate = (wire: Wire, session: HttpSession, atMostMillis: number
       resume(Effect.void)
     }
     const reader: Reader = {
+      optional: true,
       accepted: () => ({ data: noop, end: done, failed: done }),
       refused: done,
       failed: done

@@ -11,10 +11,12 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
 import type { HttpClient } from "../../HttpExchange.js"
+import type { Authorization, Credentials } from "../../McpAuth.js"
 import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type { TransportEvents } from "../../McpTransport.js"
 import * as Url from "../exchange/url.js"
+import * as Classify from "./classify.js"
 import type { Exchange } from "./exchange.js"
 import { Linger } from "./linger.js"
 import type { Timers } from "./timers.js"
@@ -36,6 +38,8 @@ export interface Wire {
   readonly server: string
   readonly target: Target
   readonly client: HttpClient
+  /** Who we are to the server, where that is found out when it asks. */
+  readonly credentials: Credentials | undefined
   readonly events: TransportEvents
   readonly limits: McpConfig.Limits
   readonly timers: Timers
@@ -47,6 +51,12 @@ export interface Wire {
   readonly live: Set<Exchange>
   /** From here on nothing is sent and nothing is reported. */
   closed: boolean
+  /** The headers of the last request, which are those of the next one as long as neither part changes. */
+  authorized: { readonly from: Headers; readonly header: string; readonly headers: Headers } | undefined
+  /** What must not show, where it is not always the same. */
+  readonly hidden: Array<string>
+  /** Ends what waits for new credentials. */
+  unfollow: (() => void) | undefined
 }
 
 /** For a message without an answer, where requests have no deadline. */
@@ -62,20 +72,25 @@ const notesOf = (config: McpConfig.AnyHttpConfig, timers: Timers): Wire["notes"]
 export const make = (
   config: McpConfig.AnyHttpConfig,
   client: HttpClient,
-  events: TransportEvents
+  events: TransportEvents,
+  credentials?: Credentials
 ): Effect.Effect<Wire, McpError.McpError> =>
   Effect.zipWith(targetOf(config), Timer.make, (target, timers) => ({
     config,
     server: config.name,
     target,
     client,
+    credentials,
     events,
     limits: McpConfig.limitsOf(config),
     timers,
     linger: new Linger(timers, 1000),
     notes: notesOf(config, timers),
     live: new Set(),
-    closed: false
+    closed: false,
+    authorized: undefined,
+    hidden: [...target.secrets],
+    unfollow: undefined
   }))
 
 const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpError.McpError> => {
@@ -100,9 +115,16 @@ const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpErr
     url: parsed.url.href,
     origin: parsed.url.origin,
     headers,
-    secrets: [...secretsOf(headers), ...queryValues(parsed.url)]
+    secrets: [...secretsOf(headers), ...queryValues(parsed.url), ...otherSecrets(config)]
   })
 }
+
+/** As they are, and as a URL writes them. */
+const otherSecrets = (config: McpConfig.AnyHttpConfig): ReadonlyArray<string> =>
+  (config.secrets ?? []).map(Redacted.value).filter((_) => _.length >= shortestSecret).flatMap((_) => [
+    _,
+    ...Url.spellingsOf(_)
+  ])
 
 /** What a URL may carry in place of a header, as it was written and as a server reads it. */
 const queryValues = (url: URL): ReadonlyArray<string> => {
@@ -135,16 +157,65 @@ export const withHeaders = (
   go: (headers: Headers, secrets: ReadonlyArray<string>) => void,
   fail: (error: McpError.McpError) => void
 ): (() => void) | undefined => {
+  const { credentials } = wire
+  if (credentials === undefined) return withRequestHeaders(wire, operation, headers, go, fail)
+  const proceed = (authorization: Authorization) =>
+    withRequestHeaders(wire, operation, authorized(wire, headers, authorization), go, fail)
+  const ready = credentials.current()
+  if (ready !== undefined) return proceed(ready)
+  let cancelNext: (() => void) | undefined
+  const cancel = wire.timers.run(credentials.prepare, (exit) => {
+    if (Exit.isSuccess(exit)) cancelNext = proceed(exit.value)
+    else fail(headersFailed(wire, operation, exit.cause))
+  })
+  return () => {
+    cancel()
+    cancelNext?.()
+  }
+}
+
+/** The headers with our credentials in them. */
+export const authorized = (wire: Wire, headers: Headers, { header }: Authorization): Headers => {
+  if (header === undefined) return headers
+  const last = wire.authorized
+  if (last !== undefined && last.from === headers && last.header === header) return last.headers
+  const next = { ...headers, authorization: header }
+  wire.authorized = { from: headers, header, headers: next }
+  return next
+}
+
+/** Whatever was sent in this session is hidden in all of it, also where it is sent again in another request's place. */
+export const hide = (wire: Wire, added: ReadonlyArray<string> = []): ReadonlyArray<string> => {
+  const { credentials, hidden, target } = wire
+  const known = credentials?.secrets() ?? []
+  // Of most requests, nothing is new.
+  if (added.length === 0 && (known.length === 0 || hidden[hidden.length - 1] === known[known.length - 1])) return hidden
+  for (const secret of [...known, ...added]) {
+    if (!hidden.includes(secret)) hidden.push(secret)
+  }
+  if (hidden.length > mostHidden + target.secrets.length) {
+    hidden.splice(target.secrets.length, hidden.length - mostHidden - target.secrets.length)
+  }
+  return hidden
+}
+
+const mostHidden = 32
+
+const withRequestHeaders: typeof withHeaders = (wire, operation, headers, go, fail) => {
   const dynamic = wire.config.requestHeaders
   if (dynamic === undefined) {
-    go(headers, wire.target.secrets)
+    go(headers, wire.credentials === undefined ? wire.target.secrets : hide(wire))
     return undefined
   }
   return wire.timers.run(dynamic, (exit) => {
     if (Exit.isFailure(exit)) return fail(headersFailed(wire, operation, exit.cause))
     const added = checked(exit.value)
     if (Either.isLeft(added)) return fail(badHeaders(wire, operation, added.left))
-    go({ ...headers, ...added.right }, [...wire.target.secrets, ...secretsOf(added.right)])
+    const secrets = secretsOf(added.right)
+    go(
+      { ...headers, ...added.right },
+      wire.credentials === undefined ? [...wire.target.secrets, ...secrets] : hide(wire, secrets)
+    )
   })
 }
 
@@ -182,7 +253,7 @@ const headersFailed = (wire: Wire, operation: string, cause: Cause.Cause<unknown
     operation,
     executed: "no",
     reason: "Other",
-    url: McpError.displayUrl(wire.target.url),
+    url: Classify.shownUrl(wire.target.url, wire.target.secrets),
     detail: "the Effect \"requestHeaders\" of the configuration failed, so nothing was sent"
   })
 }
@@ -190,6 +261,7 @@ const headersFailed = (wire: Wire, operation: string, cause: Cause.Cause<unknown
 /** Stops whatever is under way, without a report. */
 export const stop = (wire: Wire): void => {
   wire.closed = true
+  wire.unfollow?.()
   for (const exchange of wire.live) exchange.abort()
   wire.timers.cancelAll()
 }

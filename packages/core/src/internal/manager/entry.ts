@@ -414,6 +414,9 @@ export class Entry {
   /** Whether it ended in time. */
   private closing({ connection }: Opened, leave: Leave): Effect.Effect<boolean> {
     const { closeTimeout } = this.parts.settings
+    // Nothing of it is open, and it connects by itself when a person has authorized it.
+    const { isFollowing, state } = connection.owner
+    if (leave === "usable" && state._tag === "NeedsAuthorization" && isFollowing) return Effect.succeed(true)
     const close = leave === "usable" ? connection.close : connection.disableBecause(closedByManager)
     return closeTimeout === Number.POSITIVE_INFINITY
       ? Effect.as(close, true)

@@ -4,7 +4,7 @@
  * Owns: the arguments of `spawn` and what its failures mean.
  * May not touch: the process once it runs.
  */
-import type * as McpConfig from "@mcp-runtime/core/McpConfig"
+import * as McpConfig from "@mcp-runtime/core/McpConfig"
 import * as McpError from "@mcp-runtime/core/McpError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -14,6 +14,7 @@ import type { ChildProcess, ChildProcessWithoutNullStreams } from "node:child_pr
 import { spawn } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Environment from "./environment.js"
+import { showField } from "./secrets.js"
 
 /**
  * A running process with its id, or the Effect that finds out why there is none. Synchronous: when it returns, the process
@@ -50,6 +51,7 @@ export const launch = (config: McpConfig.StdioConfig): Launched => {
 }
 
 const problem = (config: McpConfig.StdioConfig): string | undefined => {
+  if (!McpConfig.isResolved(config)) return "its references are not resolved; McpTransport opens such a configuration"
   if (config.command.trim() === "") return "the command is empty"
   if (config.command.includes("\0")) return "the command contains a NUL character"
   if (config.cwd?.includes("\0") === true) return "the working directory contains a NUL character"
@@ -80,7 +82,7 @@ const explain = (config: McpConfig.StdioConfig, code: string): Effect.Effect<nev
     case "ENOTDIR":
     case "EACCES":
     case "EPERM":
-      return Effect.flatMap(directoryProblem(config.cwd), (bad) =>
+      return Effect.flatMap(directoryProblem(config), (bad) =>
         Effect.fail(
           bad !== undefined
             ? failure(config, "BadDirectory", bad)
@@ -108,9 +110,9 @@ const explain = (config: McpConfig.StdioConfig, code: string): Effect.Effect<nev
 }
 
 /** A bad directory is reported as if the command were missing. */
-const directoryProblem = (cwd: string | undefined): Effect.Effect<string | undefined> =>
+const directoryProblem = (config: McpConfig.StdioConfig, cwd = config.cwd): Effect.Effect<string | undefined> =>
   cwd === undefined ? Effect.succeed(undefined) : Effect.async((resume) => {
-    const shown = McpError.displayText(cwd, 1024)
+    const shown = showField(config, cwd)
     Fs.stat(cwd, (error, stats) => {
       if (error !== null) {
         resume(Effect.succeed(`the working directory "${shown}" can't be used (${codeOf(error)})`))
@@ -134,6 +136,6 @@ const failure = (
     operation: "open",
     executed: "no",
     reason,
-    command: McpError.displayText(config.command, 1024),
+    command: showField(config, config.command),
     detail
   })

@@ -89,4 +89,8 @@ const encoded = (value: string): string => {
 
 /** @internal */
 export const secretsOf = (config: McpConfig.StdioConfig): Secrets =>
-  new Secrets(Object.values(config.env ?? {}).map(Redacted.value))
+  new Secrets([...Object.values(config.env ?? {}), ...(config.secrets ?? [])].map(Redacted.value))
+
+/** What may be shown of a field of the configuration. The values of `env` may be words of it by chance. @internal */
+export const showField = (config: McpConfig.StdioConfig, text: string): string =>
+  new Secrets((config.secrets ?? []).map(Redacted.value)).show(text, 1024, {})

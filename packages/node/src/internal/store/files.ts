@@ -36,10 +36,15 @@ export const read = async (directory: string, key: string): Promise<Option.Optio
   }
 }
 
-export const write = async (directory: string, key: string, value: string | Uint8Array): Promise<void> => {
+export const write = async (
+  directory: string,
+  key: string,
+  value: string | Uint8Array,
+  durable = false
+): Promise<void> => {
   const temporary = join(directory, temporaryName())
   try {
-    await create(directory, temporary, value)
+    await create(directory, temporary, value, durable)
     await rename(temporary, join(directory, entryName(key)))
   } catch (error) {
     await unlink(temporary).catch(() => {})
@@ -47,7 +52,12 @@ export const write = async (directory: string, key: string, value: string | Uint
   }
 }
 
-const create = async (directory: string, path: string, value: string | Uint8Array): Promise<void> => {
+const create = async (
+  directory: string,
+  path: string,
+  value: string | Uint8Array,
+  durable: boolean
+): Promise<void> => {
   const openNew = () => open(path, "wx", 0o600)
   const file = await openNew().catch(async (error: unknown) => {
     if (!isMissing(error)) throw error
@@ -56,13 +66,14 @@ const create = async (directory: string, path: string, value: string | Uint8Arra
   })
   try {
     await file.writeFile(value)
+    if (durable) await file.sync()
   } finally {
     await file.close()
   }
 }
 
 /** Node's own `recursive` never ends, and spins, where a directory is there and nothing can be in it, as in /proc. */
-const makeDirectory = async (path: string): Promise<void> => {
+export const makeDirectory = async (path: string): Promise<void> => {
   try {
     await makeOne(path)
   } catch (error) {

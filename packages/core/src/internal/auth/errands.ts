@@ -1,0 +1,318 @@
+/**
+ * The steps of an authorization, each of them requests and a change of what is kept.
+ *
+ * Owns: their order, and which secret goes where.
+ * May not touch: when they are taken, and who waits for them.
+ */
+import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import type { HttpExchange } from "../../HttpExchange.js"
+import type * as McpConfig from "../../McpConfig.js"
+import * as McpError from "../../McpError.js"
+import * as Authorities from "./authority.js"
+import type { Authority } from "./authority.js"
+import * as Callback from "./callback.js"
+import * as Challenges from "./challenge.js"
+import * as Clients from "./clients.js"
+import * as Pkce from "./pkce.js"
+import * as Reasons from "./reasons.js"
+import * as Records from "./record.js"
+import * as Requests from "./requests.js"
+import * as Resources from "./resource.js"
+import type { Resource } from "./resource.js"
+import * as Scopes from "./scopes.js"
+import * as Tokens from "./tokens.js"
+import * as Urls from "./urls.js"
+import type { Vault } from "./vault.js"
+
+export interface Found {
+  readonly authority: Authority
+  readonly resource: Resource | undefined
+  /** What the server has just asked for. */
+  readonly asked: ReadonlyArray<string> | undefined
+}
+
+/** Where the browser comes back to where nobody listens: its address is to be given to `finish`. */
+const nobodyListens = "http://127.0.0.1:33418/callback"
+
+const pageLasts = 10 * 60_000
+const probeTime = 10_000
+
+/** The Bearer challenge, or nothing: what the server said with its 401 or 403. */
+export type Bearer = Challenges.Challenge | undefined
+
+export class Errands {
+  /** Of the newest channel. */
+  config: McpConfig.AnyHttpConfig
+  readonly url: URL
+
+  constructor(
+    config: McpConfig.AnyHttpConfig,
+    readonly vault: Vault,
+    private readonly exchange: Context.Tag.Service<HttpExchange>
+  ) {
+    this.config = config
+    this.url = Urls.ofServer(config.url)
+  }
+
+  get server(): string {
+    return this.config.name
+  }
+
+  get oauth(): Clients.OAuth {
+    const { auth } = this.config
+    return typeof auth === "object" && auth.type === "oauth" ? auth : { type: "oauth" }
+  }
+
+  /** The application is itself who is authorized, so that no person is needed. */
+  get clientCredentials(): Tokens.ClientCredentials | undefined {
+    const { auth } = this.config
+    return typeof auth === "object" && auth.type === "clientCredentials" ? auth : undefined
+  }
+
+  get requests(): Effect.Effect<Requests.Requests, never, Scope.Scope> {
+    return Effect.suspend(() => Requests.make(this.exchange, this.config))
+  }
+
+  /** What the server says without credentials. */
+  probe(requests: Requests.Requests): Effect.Effect<Bearer, McpError.McpError> {
+    const request = {
+      method: "GET",
+      url: this.url,
+      headers: { accept: "text/event-stream, application/json" },
+      what: "the server",
+      millis: probeTime,
+      headOnly: true
+    } as const
+    return Effect.map(
+      requests.send(request),
+      ({ header, status }) =>
+        status === 401 ? Challenges.bearer(Challenges.parse(header("www-authenticate"))) : undefined
+    )
+  }
+
+  resource(requests: Requests.Requests, bearer: Bearer): Effect.Effect<Resource | undefined, McpError.McpError> {
+    return Resources.discover(requests, this.url, bearer?.params.get("resource_metadata"))
+  }
+
+  /** Who authorizes its users. Nothing where nothing says that it wants any authorization of this kind. */
+  authority(
+    requests: Requests.Requests,
+    resource: Resource | undefined,
+    bearer: Bearer
+  ): Effect.Effect<Found | undefined, McpError.McpError> {
+    const asked = Scopes.ofText(bearer?.params.get("scope"))
+    const { auth } = this.config
+    const issuer = this.issuerOf(resource)
+    const found = issuer === undefined
+      ? Authorities.discoverOwn(
+        requests,
+        this.url,
+        auth !== undefined || bearer !== undefined || resource !== undefined
+      )
+      : Authorities.discover(requests, this.url, issuer)
+    return Effect.map(found, (authority) => authority === undefined ? undefined : { authority, resource, asked })
+  }
+
+  private issuerOf(resource: Resource | undefined): string | undefined {
+    const { auth } = this.config
+    const wished = typeof auth === "object" ? auth.issuer : undefined
+    return resource?.issuers.find((_) => _ === wished) ?? resource?.issuers[0]
+  }
+
+  /** The refresh token belongs to who authorizes the users of this server still. */
+  isStillOf(tokens: Records.Tokens, resource: Resource | undefined): boolean {
+    const issuers = resource?.issuers ?? []
+    return issuers.length === 0 || issuers.includes(tokens.authority.issuer)
+  }
+
+  /** New tokens for a refresh token. `false` where it is of no use any more, and forgotten. */
+  refresh(
+    requests: Requests.Requests,
+    tokens: Records.Tokens & { readonly refresh: Redacted.Redacted<string> }
+  ): Effect.Effect<boolean, McpError.McpError> {
+    return Tokens.refreshed(requests, tokens).pipe(
+      Effect.matchEffect({
+        onSuccess: (next) => Effect.as(this.vault.save({ ...this.vault.known, tokens: next }), true),
+        onFailure: (error) =>
+          error._tag === "Rejected"
+            ? this.refreshRefused(error, tokens.client)
+            : Effect.fail(error)
+      })
+    )
+  }
+
+  /** Only what the authorization server says in its own words is a reason to need a person again. */
+  private refreshRefused(
+    error: Tokens.Rejected,
+    client: Records.Client
+  ): Effect.Effect<boolean, McpError.McpError> {
+    return error.isFinal
+      ? Effect.as(this.vault.save(this.without(error, client, { tokens: undefined })), false)
+      : Effect.fail(Reasons.unauthorized(this.server, error.detail))
+  }
+
+  /** New tokens for the application itself. */
+  acquire(
+    requests: Requests.Requests,
+    config: Tokens.ClientCredentials,
+    found: Found,
+    more: ReadonlyArray<string> | undefined
+  ): Effect.Effect<void, McpError.McpError> {
+    const { authority, resource } = found
+    const { server, vault } = this
+    return Effect.gen(this, function*() {
+      const client = (yield* Clients.given(server, config, authority, vault.known))!
+      const scopes = Scopes.choose({
+        configured: config.scopes,
+        challenge: found.asked,
+        resource: resource?.scopes,
+        before: more,
+        supported: undefined
+      })
+      const wanted = { authority, client, resource: resource?.resource, scopes }
+      const tokens = yield* Effect.mapError(
+        Tokens.ofClient(requests, config, wanted),
+        (error) => error._tag === "Rejected" ? Reasons.unauthorized(server, error.detail) : error
+      )
+      yield* vault.save({ ...Records.withClient(vault.known, client), tokens })
+    })
+  }
+
+  /** The address to which the browser is to come back, as it is registered or configured. */
+  redirect(authority: Authority): { readonly registered: string | undefined; readonly fixed: boolean } {
+    const { redirectPort, redirectUri } = this.oauth
+    if (redirectUri !== undefined) return { registered: redirectUri, fixed: true }
+    if (redirectPort !== undefined) return { registered: `http://127.0.0.1:${redirectPort}/callback`, fixed: true }
+    const client = this.vault.known.clients.find((_) => _.kind === "registered" && _.issuer === authority.issuer)
+    return { registered: client?.redirectUri, fixed: false }
+  }
+
+  /** The page that a person has to visit, and what is needed when they are back. To be called with the lock. */
+  page(
+    requests: Requests.Requests,
+    found: Found,
+    options: { readonly redirectUri: string | undefined; readonly before: ReadonlyArray<string> | undefined }
+  ): Effect.Effect<Records.Pending, McpError.McpError> {
+    const { authority, resource } = found
+    return Effect.gen(this, function*() {
+      const { oauth, server, vault } = this
+      const endpoint = authority.authorizationEndpoint
+      if (endpoint === undefined) {
+        return yield* Effect.fail(
+          Reasons.unauthorized(
+            server,
+            `its authorization server ${McpError.displayUrl(authority.issuer)} has no page for people`
+          )
+        )
+      }
+      const now = yield* Clock.currentTimeMillis
+      const record = yield* vault.reload
+      const redirectUri = options.redirectUri ?? this.redirect(authority).registered ?? nobodyListens
+      const scopes = Scopes.choose({
+        configured: oauth.scopes,
+        challenge: found.asked,
+        resource: resource?.scopes,
+        before: options.before,
+        supported: authority.scopes
+      })
+      const known = yield* Clients.known(server, oauth, authority, record, now)
+      const fits = known !== undefined && (known.kind !== "registered" || known.redirectUri === redirectUri)
+      const { pending } = record
+      if (
+        fits && pending !== undefined && now - pending.since < pageLasts && pending.redirectUri === redirectUri &&
+        pending.client.clientId === known.clientId && pending.authority.issuer === authority.issuer &&
+        pending.resource === resource?.resource && pending.scopes.join(" ") === scopes.join(" ")
+      ) {
+        return pending
+      }
+      const client = fits ? known : yield* Clients.register(requests, authority, redirectUri, scopes)
+      const verifier = yield* Pkce.random
+      const state = yield* Pkce.random
+      const url = new URL(endpoint)
+      const params: ReadonlyArray<readonly [string, string]> = [
+        ["response_type", "code"],
+        ["client_id", client.clientId],
+        ["redirect_uri", redirectUri],
+        ["state", state],
+        ["code_challenge", yield* Pkce.challengeOf(verifier)],
+        ["code_challenge_method", "S256"],
+        ...(scopes.length === 0 ? [] : [["scope", scopes.join(" ")] as const]),
+        ...(scopes.includes("offline_access") ? [["prompt", "consent"] as const] : []),
+        ...(resource === undefined ? [] : [["resource", resource.resource] as const])
+      ]
+      for (const [name, value] of params) url.searchParams.set(name, value)
+      const next: Records.Pending = {
+        url: url.href,
+        state,
+        verifier: Redacted.make(verifier),
+        redirectUri,
+        scopes,
+        authority,
+        client,
+        resource: resource?.resource,
+        since: now
+      }
+      yield* vault.save({ ...Records.withClient(record, client), pending: next })
+      return next
+    })
+  }
+
+  /** The person is back: tokens for the code. An authorization that has failed is over, and its page with it. */
+  redeem(
+    requests: Requests.Requests,
+    pending: Records.Pending,
+    callback: string
+  ): Effect.Effect<void, McpError.McpError> {
+    const { server, vault } = this
+    // A code can be redeemed once: what it gave is kept, whatever the store says.
+    const over = (change: (record: Records.Record) => Records.Record) =>
+      Effect.scoped(
+        Effect.zipRight(
+          Effect.ignore(Effect.zipRight(vault.lock, vault.reload)),
+          Effect.suspend(() => {
+            const record = vault.known
+            return vault.save(
+              change(record.pending?.state === pending.state ? { ...record, pending: undefined } : record)
+            )
+          })
+        )
+      )
+    const same = (record: Records.Record) => record
+    return Effect.suspend(() => {
+      const code = Callback.read(callback, pending)
+      if (Either.isLeft(code)) {
+        const error = Effect.fail(
+          Reasons.unauthorized(server, `what the browser has brought back is not used: ${code.left.detail}`)
+        )
+        return code.left.own ? Effect.zipRight(over(same), error) : error
+      }
+      return Tokens.ofCode(requests, pending, code.right).pipe(
+        Effect.matchEffect({
+          onSuccess: (tokens) => over((record) => ({ ...Records.withClient(record, pending.client), tokens })),
+          onFailure: (error) =>
+            error._tag === "Rejected"
+              ? Effect.zipRight(
+                over(() => this.without(error, pending.client, { pending: undefined })),
+                Effect.fail(Reasons.unauthorized(server, error.detail))
+              )
+              : Effect.zipRight(over(same), Effect.fail(error))
+        })
+      )
+    })
+  }
+
+  /** An authorization server that has forgotten a client is asked for a new registration the next time. */
+  private without(
+    { code }: Tokens.Rejected,
+    client: Records.Client,
+    change: Partial<Records.Record>
+  ): Records.Record {
+    const record = { ...this.vault.known, ...change }
+    return code === "invalid_client" || code === "unauthorized_client" ? Records.withoutClient(record, client) : record
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * What became of the last try to get credentials, so that a server that refuses everything costs one try in a while.
+ *
+ * Owns: for how long a failure is the answer to the next one who asks, and how often a person may be asked.
+ * May not touch: the Effect clock; it is told the time.
+ */
+import type * as McpError from "../../McpError.js"
+import * as Reasons from "./reasons.js"
+
+const firstWait = 1000
+const longestWait = 60_000
+const personWait = 30_000
+const mostPages = 3
+const pagesWithin = 10 * 60_000
+const unprovenEvery = 5 * 60_000
+
+export class Memory {
+  private failure: { readonly about: string; readonly until: number; readonly error: McpError.McpError } | undefined
+  private wait = firstWait
+  private pages: Array<number> = []
+  private unprovenAt: number | undefined
+
+  recall(about: string, now: number): McpError.McpError | undefined {
+    const { failure } = this
+    if (failure === undefined || now >= failure.until) return undefined
+    return failure.about === about || Reasons.isPassing(failure.error) ? failure.error : undefined
+  }
+
+  /** Something has failed, whatever it was about, and is not to be tried now. */
+  isTroubled(now: number): boolean {
+    return this.failure !== undefined && now < this.failure.until
+  }
+
+  failed(about: string, error: McpError.McpError, now: number): void {
+    if (Reasons.isPassing(error)) {
+      this.failure = { about, error, until: now + this.wait }
+      this.wait = Math.min(longestWait, this.wait * 2)
+    } else {
+      this.failure = { about, error, until: now + personWait }
+    }
+  }
+
+  succeeded(): void {
+    this.failure = undefined
+    this.wait = firstWait
+  }
+
+  /** A person is asked: whether that is not too often. */
+  mayAsk(now: number): boolean {
+    this.pages = this.pages.filter((_) => now - _ < pagesWithin)
+    if (this.pages.length >= mostPages) return false
+    this.pages.push(now)
+    return true
+  }
+
+  /** A token that was never accepted is to be renewed: now and then that helps, as servers have bad moments. */
+  mayRenewUnproven(now: number): boolean {
+    if (this.unprovenAt !== undefined && now - this.unprovenAt < unprovenEvery) return false
+    this.unprovenAt = now
+    return true
+  }
+
+  /** A token was obtained and not accepted yet: from here on it counts. */
+  obtained(now: number): void {
+    this.unprovenAt = now
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Which URLs of others are used.
+ *
+ * Owns: that decision. A server names the places to which secrets go, so they are encrypted, or on this very machine; and
+ * only a server on this machine may send us to others on it.
+ * May not touch: the network.
+ */
+
+const longestUrl = 4096
+
+export const parse = (text: unknown): URL | undefined => {
+  if (typeof text !== "string" || text.length > longestUrl) return undefined
+  try {
+    return new URL(text)
+  } catch {
+    return undefined
+  }
+}
+
+export const isLoopback = (url: URL): boolean => {
+  const host = url.hostname.replace(/\.$/, "")
+  return host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host) ||
+    host === "0.0.0.0" || host === "[::]" || host.startsWith("[::ffff:7f")
+}
+
+/** The server itself: what its user has configured. */
+export const ofServer = (url: string): URL => {
+  const parsed = new URL(url)
+  parsed.username = ""
+  parsed.password = ""
+  parsed.hash = ""
+  return parsed
+}
+
+/** A place that the server, or its authorization server, has named. */
+export const allowed = (text: unknown, server: URL): URL | undefined => {
+  const url = parse(text)
+  if (url === undefined || url.username !== "" || url.password !== "" || url.hash !== "") return undefined
+  if (isLoopback(url)) return isLoopback(server) && isHttp(url) ? url : undefined
+  return url.protocol === "https:" ? url : undefined
+}
+
+const isHttp = (url: URL): boolean => url.protocol === "http:" || url.protocol === "https:"
+
+/** The path without the slash at its end. */
+export const pathOf = (url: URL): string => url.pathname.replace(/\/$/, "")
+
+/** Whether tokens for this resource are meant for this URL: the same origin, and a path that it begins with. */
+export const covers = (resource: string, server: URL): boolean => {
+  const url = parse(resource)
+  if (url === undefined || resource.includes("#") || url.username !== "" || url.password !== "") return false
+  if (url.origin !== server.origin) return false
+  const path = pathOf(url)
+  return path === pathOf(server) || server.pathname.startsWith(`${path}/`)
+}

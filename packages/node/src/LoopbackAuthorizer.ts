@@ -1,0 +1,170 @@
+/**
+ * The `Authorizer` for a program on the machine of its user: a page is opened in a browser, which comes back to a socket
+ * of ours.
+ *
+ * Owns: that socket, on the loopback interface and for one authorization, and how the user learns of the page.
+ * May not touch: tokens, and the browser once it is open.
+ *
+ * | the redirect URI of the server's client | where we listen                                          |
+ * |-----------------------------------------|----------------------------------------------------------|
+ * | is fixed (`auth.redirectPort`, or yours) | there; if that is not possible, `ConfigInvalid`          |
+ * | was registered before                   | there; if the port is in use, at another one             |
+ * | there is none                           | at `http://127.0.0.1:<a free port>/callback`             |
+ *
+ * What comes without the expected `state` is answered with a page that says so, and waiting goes on.
+ *
+ * @since 0.1.0
+ */
+import { type AuthorizationRequest, Authorizer, type Callback, type Redirect } from "@mcp-runtime/core/McpAuth"
+import * as McpError from "@mcp-runtime/core/McpError"
+import * as Console from "effect/Console"
+import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Browser from "./internal/auth/browser.js"
+import * as CallbackServer from "./internal/auth/callbackServer.js"
+
+/**
+ * @since 0.1.0
+ * @category options
+ */
+export interface Options {
+  /**
+   * How the user learns of the page. `printUrl` by default; `openBrowser` also opens it. May take as long as it likes: it is
+   * interrupted when the browser has come back, and when nobody waits any more.
+   */
+  readonly open?: ((request: AuthorizationRequest) => Effect.Effect<void>) | undefined
+  /** How long the user may take. Positive and finite. 5 minutes by default. */
+  readonly timeout?: Duration.DurationInput | undefined
+}
+
+/**
+ * Writes the page to visit to the standard error.
+ *
+ * @since 0.1.0
+ * @category opening
+ */
+export const printUrl = (request: AuthorizationRequest): Effect.Effect<void> =>
+  Console.error(
+    `The MCP server "${
+      McpError.displayText(request.server, 256)
+    }" wants to know who you are. Open this page in a browser on this machine:\n\n  ${request.url}\n`
+  )
+
+/**
+ * Opens the page in the browser of this machine, and writes it to the standard error too, because there may be none. Runs
+ * `xdg-open`, on macOS `open`, on Windows `rundll32`, which are left to themselves.
+ *
+ * @since 0.1.0
+ * @category opening
+ */
+export const openBrowser = (request: AuthorizationRequest): Effect.Effect<void> =>
+  Effect.zipRight(printUrl(request), Browser.open(process.platform, request.url))
+
+/**
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (options: Options = {}): Context.Tag.Service<Authorizer> => {
+  const timeout = Duration.decode(options.timeout ?? "5 minutes")
+  if (!Duration.isFinite(timeout) || Duration.toMillis(timeout) <= 0) {
+    throw new RangeError("LoopbackAuthorizer: timeout must be positive and finite")
+  }
+  const open = options.open ?? printUrl
+
+  return {
+    listen: (redirect) =>
+      Effect.map(listening(redirect), ({ answer, redirectUri }): Callback => ({
+        redirectUri,
+        authorize: (request) => {
+          const url = webPage(request.url)
+          if (url === undefined) {
+            return Effect.fail(
+              unauthorized(request.server, "the page to visit is no http: or https: URL, so it was not opened")
+            )
+          }
+          return Effect.raceFirst(
+            answer(request.state),
+            Effect.zipRight(Effect.suspend(() => open({ ...request, url })), Effect.never)
+          ).pipe(Effect.timeoutFail({
+            duration: timeout,
+            onTimeout: () =>
+              unauthorized(request.server, `nobody came back from the browser within ${Duration.format(timeout)}`)
+          }))
+        }
+      }))
+  }
+}
+
+/**
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (options?: Options): Layer.Layer<Authorizer> => Layer.sync(Authorizer, () => make(options))
+
+const listening = (
+  redirect: Redirect
+): Effect.Effect<CallbackServer.CallbackServer, McpError.McpError, Scope.Scope> => {
+  const registered = redirect.registered === undefined ? undefined : addressOf(redirect.registered)
+  if (redirect.fixed && redirect.registered !== undefined && registered === undefined) {
+    return Effect.fail(invalid(
+      redirect.server,
+      "can't be listened at: it must be http://127.0.0.1:<port>/<path>, http://localhost:<port>/<path> or http://[::1]:<port>/<path>"
+    ))
+  }
+  const failed = (address: CallbackServer.Address) => (error: NodeJS.ErrnoException) =>
+    invalid(redirect.server, problemOf(address, error))
+  if (registered === undefined) return Effect.mapError(CallbackServer.listen(anywhere), failed(anywhere))
+  return CallbackServer.listen(registered).pipe(
+    Effect.mapError(failed(registered)),
+    Effect.catchAll((error) =>
+      redirect.fixed
+        ? Effect.fail(error)
+        : Effect.mapError(CallbackServer.listen({ ...registered, port: 0 }), failed(registered))
+    )
+  )
+}
+
+const anywhere: CallbackServer.Address = { host: "127.0.0.1", port: 0, path: "/callback" }
+
+const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"])
+
+const addressOf = (redirectUri: string): CallbackServer.Address | undefined => {
+  if (!URL.canParse(redirectUri)) return undefined
+  const { hash, hostname, pathname, port, protocol, search } = new URL(redirectUri)
+  return protocol === "http:" && loopback.has(hostname) && search === "" && hash === ""
+    ? { host: hostname, port: port === "" ? 80 : Number(port), path: pathname }
+    : undefined
+}
+
+const problemOf = (address: CallbackServer.Address, error: NodeJS.ErrnoException): string => {
+  switch (error.code) {
+    case "EADDRINUSE":
+      return `port ${address.port} of ${address.host} is in use by another program, so the browser can't come back ` +
+        "here: end that program, or use another port, which the authorization server must know too"
+    case "EACCES":
+      return `port ${address.port} of ${address.host} may not be used by this user: use one above 1023`
+    default:
+      return `${address.host} can't be listened at (${error.code ?? "unknown reason"})`
+  }
+}
+
+/** In the writing of URLs, which has no character that would mean something to a terminal. */
+const webPage = (text: string): string | undefined => {
+  if (!URL.canParse(text)) return undefined
+  const url = new URL(text)
+  return url.protocol === "https:" || url.protocol === "http:" ? url.href : undefined
+}
+
+const invalid = (server: string, problem: string) =>
+  new McpError.ConfigInvalid({
+    server,
+    operation: "authorize",
+    executed: "no",
+    problems: [{ field: "auth.redirectPort", problem }]
+  })
+
+const unauthorized = (server: string, detail: string) =>
+  new McpError.Unauthorized({ server, operation: "authorize", executed: "no", detail })

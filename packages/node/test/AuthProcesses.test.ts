@@ -1,0 +1,103 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as McpAuth from "@mcp-runtime/core/McpAuth"
+import { HttpFixture } from "@mcp-runtime/testing"
+import { Effect, Fiber } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { config, program, withServer } from "./internal/auths.js"
+
+const hostScript = fileURLToPath(new URL("./internal/authHost.ts", import.meta.url))
+
+const ended = (child: ChildProcess) =>
+  Effect.async<number | null>((resume) => {
+    if (child.exitCode !== null || child.signalCode !== null) resume(Effect.succeed(child.exitCode))
+    else child.once("exit", (code) => resume(Effect.succeed(code)))
+  })
+
+/** A program, and the lines that it says, in turn. */
+const host = (url: string, path: string) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn(process.execPath, ["--import", "tsx", "--conditions=@mcp-runtime/source", hostScript, url, path], {
+          stdio: ["pipe", "pipe", "inherit"]
+        })
+      ),
+      (child) => Effect.zipRight(Effect.sync(() => child.kill("SIGKILL")), ended(child))
+    ),
+    (child) => {
+      const lines: Array<string> = []
+      const waiting: Array<(line: string) => void> = []
+      let rest = ""
+      child.stdout.on("data", (chunk) => {
+        const parts = (rest + String(chunk)).split("\n")
+        rest = parts.pop() ?? ""
+        for (const line of parts) (waiting.shift() ?? ((_) => lines.push(_)))(line)
+      })
+      const line = Effect.async<string>((resume) => {
+        const next = lines.shift()
+        if (next === undefined) waiting.push((_) => resume(Effect.succeed(_)))
+        else resume(Effect.succeed(next))
+      })
+      const go = Effect.zipRight(Effect.sync(() => child.stdin.write("go\n")), line)
+      const end = Effect.zipRight(Effect.sync(() => child.stdin.end()), ended(child))
+      return { child, line, go, end }
+    }
+  )
+
+describe("authorization in several processes", () => {
+  it.live(
+    "A05: two processes, 8 calls each at once and staggered, a refresh token that is good for one use: one refresh",
+    () =>
+      withServer({}, (server, path) =>
+        Effect.gen(function*() {
+          yield* Effect.provide(
+            Effect.flatMap(McpAuth.McpAuth, ({ authorize }) => Effect.flatMap(config(server), authorize)),
+            program(path)
+          )
+          const hosts = [yield* host(server.url, path), yield* host(server.url, path)]
+          for (const { line } of hosts) assert.strictEqual(yield* line, "ready")
+          for (let round = 1; round <= 5; round++) {
+            yield* server.expireTokens
+            const said = yield* Effect.forEach(hosts, ({ go }) => go, { concurrency: "unbounded" })
+            for (const line of said) assert.deepStrictEqual(JSON.parse(line), Array.from({ length: 8 }, () => "ok"))
+            assert.strictEqual(server.grants("refresh_token"), round)
+          }
+          assert.strictEqual(server.reuses(), 0)
+          assert.strictEqual(server.count("authorize"), 1)
+          assert.deepStrictEqual(yield* Effect.forEach(hosts, ({ end }) => end), [0, 0])
+          assert.deepStrictEqual(readdirSync(join(path, "tokens")).filter((_) => _.startsWith("lock-")), [])
+        })),
+    60_000
+  )
+
+  it.live(
+    "A05: the process that renews is killed while the authorization server is silent: the other one goes on",
+    () =>
+      withServer({}, (server, path) =>
+        Effect.gen(function*() {
+          yield* Effect.provide(
+            Effect.flatMap(McpAuth.McpAuth, ({ authorize }) => Effect.flatMap(config(server), authorize)),
+            program(path)
+          )
+          const [first, second] = [yield* host(server.url, path), yield* host(server.url, path)]
+          for (const { line } of [first, second]) assert.strictEqual(yield* line, "ready")
+          yield* server.change({
+            override: (_) => _.kind === "token" && server.grants("refresh_token") === 0 ? HttpFixture.hang : undefined
+          })
+          yield* server.expireTokens
+          yield* Effect.fork(first.go)
+          yield* server.awaitRequests((_) => _.some((_) => _.parameters.get("grant_type") === "refresh_token"))
+          const said = yield* Effect.fork(second.go)
+          yield* Effect.sleep("100 millis")
+          first.child.kill("SIGKILL")
+          assert.deepStrictEqual(JSON.parse(yield* Fiber.join(said)), Array.from({ length: 8 }, () => "ok"))
+          assert.strictEqual(server.grants("refresh_token"), 2)
+          assert.strictEqual(server.reuses(), 0)
+          assert.strictEqual(yield* second.end, 0)
+        })),
+    60_000
+  )
+})
