@@ -1,0 +1,85 @@
+/**
+ * The words that all advice is made of.
+ *
+ * Owns: how texts from outside are shown, and how a place in the configuration is named.
+ * May not touch: what is advised.
+ */
+import * as McpError from "@mcp-runtime/core/McpError"
+import type { Advice, Detail, Finding, Surroundings } from "../Doctor.js"
+
+const lineLength = 300
+const tailLines = 20
+const tailLength = 4000
+
+/** Marks that turn the direction of text around or can't be seen: a server could make a line say something else with them. */
+// eslint-disable-next-line no-control-regex
+const invisible = /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
+
+/** A text from outside on one line. */
+export const line = (text: string, max: number = lineLength): string =>
+  McpError.displayText(text.replace(invisible, ""), max).replace(/\s+/g, " ").trim()
+
+/** A text from outside on as many lines as it has, the last ones if there are many. */
+export const lines = (text: string): string => {
+  const shown = McpError.displayText(text.slice(-tailLength).replace(invisible, ""), tailLength).trimEnd().split("\n")
+  return shown.length <= tailLines ? shown.join("\n") : ["...", ...shown.slice(-tailLines)].join("\n")
+}
+
+export const quoted = (text: string): string => `"${line(text)}"`
+
+export const server = (name: string): string => `Server ${quoted(name)}`
+
+/** Where to look, for a todo: `"command" of "files" in /home/ada/mcp.json`. */
+export const field = (name: string, on: string, { configFile }: Surroundings): string =>
+  `"${line(name, 128)}" of ${quoted(on)} in ${configFile === undefined ? "your configuration" : line(configFile)}`
+
+export const detail = (label: string, text: string | undefined): ReadonlyArray<Detail> =>
+  text === undefined || text.trim() === "" ? [] : [{ label, text }]
+
+export const find = <Tag extends Finding["_tag"]>(
+  { findings }: Surroundings,
+  tag: Tag
+): Extract<Finding, { readonly _tag: Tag }> | undefined =>
+  findings?.find((_): _ is Extract<Finding, { readonly _tag: Tag }> => _._tag === tag)
+
+export const stderr = (tail: string | undefined): ReadonlyArray<Detail> =>
+  tail === undefined ? [] : detail("the end of its stderr", lines(tail))
+
+/** `"a", "b" or "c"` */
+export const either = (names: ReadonlyArray<string>): string => {
+  const all = names.map(quoted)
+  return all.length < 2 ? all.join("") : `${all.slice(0, -1).join(", ")} or ${all[all.length - 1]}`
+}
+
+export const didYouMean = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.length === 0 ? [] : [`Did you mean ${either(names)}?`]
+
+export const sentence = (text: string): string => {
+  const shown = line(text, 1024)
+  const capital = shown.charAt(0).toUpperCase() + shown.slice(1)
+  return /[.!?]$/.test(capital) || capital === "" ? capital : `${capital}.`
+}
+
+export const advice = (
+  headline: string,
+  happened: string,
+  todo: ReadonlyArray<string>,
+  details: ReadonlyArray<Detail> = []
+): Advice => ({ headline, happened, details, todo: [...new Set(todo)] })
+
+/** The message without what it has in common with every message. */
+export const said = (error: McpError.McpError): string => {
+  const prefix = `MCP server "${error.server}": ${error.operation}: `
+  return error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message
+}
+
+export const seconds = (millis: number): string =>
+  millis < 1000 ? `${Math.round(millis)} ms` : `${Math.round(millis / 100) / 10} s`
+
+/** What is at the other end, for people. */
+export const hostOf = (url: string): string => URL.canParse(url) ? new URL(url).host : "the host"
+
+export const isRemote = (config: McpConfigOf): boolean =>
+  config !== undefined && config.transport !== "stdio" && config.transport !== "inMemory"
+
+type McpConfigOf = Surroundings["config"]
