@@ -1,36 +1,155 @@
 /**
- * Uses the packages as they would be published: packed, unpacked where nothing of this repository is but what they declare
- * as their dependencies, and imported by name without the condition for sources. Needs the build.
+ * Uses the packages as an application would: packed, installed from their tarballs by npm into an empty project outside of
+ * this repository, type-checked against what they publish, run with plain node, and bundled.
+ *
+ * `node .ci/smoke.mjs` packs what `npm run build` has built; with `--build` it builds a copy of the sources first, and leaves
+ * `dist` alone. npm takes the versions of our own lockfile, out of its cache where they are there.
  */
+import { build as bundle } from "esbuild"
 import { execFileSync } from "node:child_process"
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { isBuiltin } from "node:module"
 import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import ts from "typescript"
+import { lockOf } from "./lock.mjs"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
+const names = ["core", "node", "testing", "cli"]
+const tsc = join(root, "node_modules/typescript/bin/tsc")
+
 const target = mkdtempSync(join(tmpdir(), "mcp-smoke-"))
-const run = (command, args, cwd) => execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
-const own = (name) => join(target, "node_modules", name)
+const project = join(target, "project")
+const say = (line) => process.stdout.write(`${line}\n`)
+
+const run = (command, args, cwd, env = {}) => {
+  try {
+    return execFileSync(command, args, {
+      cwd,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, NODE_OPTIONS: "", ...env },
+      timeout: 300_000
+    })
+  } catch (error) {
+    const what = `${basename(command)} ${args.join(" ")}`
+    throw new Error(`${what}: ${error.message}\n${error.stdout ?? ""}\n${error.stderr ?? ""}`, { cause: error })
+  }
+}
+
+const check = (condition, message) => {
+  if (!condition) throw new Error(message)
+}
+
+/** The sources where nothing else is, with the dependencies of this repository. */
+const copyOfSources = () => {
+  const copy = join(target, "sources")
+  const own = join(copy, "node_modules/@mcp-runtime")
+  mkdirSync(own, { recursive: true })
+  for (const name of readdirSync(join(root, "node_modules"))) {
+    if (name !== "@mcp-runtime") symlinkSync(join(root, "node_modules", name), join(copy, "node_modules", name))
+  }
+  for (const name of names) {
+    cpSync(join(root, "packages", name), join(copy, "packages", name), {
+      recursive: true,
+      filter: (path) => !["dist", ".tsbuildinfo", "node_modules", "test", "dtslint"].includes(basename(path))
+    })
+    symlinkSync(join(copy, "packages", name), join(own, name))
+  }
+  cpSync(join(root, "tsconfig.json"), join(copy, "tsconfig.json"))
+  run(process.execPath, [tsc, "-b", ...names.map((name) => `packages/${name}/tsconfig.src.json`)], copy)
+  return copy
+}
+
+const pack = (repository) =>
+  names.map((name) => {
+    const source = join(repository, "packages", name)
+    check(existsSync(join(source, "dist/index.js")), `${source} is not built: run "npm run build" first, or this with --build`)
+    const [packed] = JSON.parse(run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", target], source))
+    const files = packed.files.map((_) => _.path)
+    const command = name === "cli" ? ["bin/mcp-runtime.js", "dist/main.js"] : []
+    for (const file of ["LICENSE", "CHANGELOG.md", "README.md", "package.json", "dist/index.js", "dist/index.d.ts", ...command]) {
+      check(files.includes(file), `@mcp-runtime/${name}: ${file} is not in the package`)
+    }
+    const stray = files.filter((file) => /(^|\/)(test|dtslint|\.tsbuildinfo)(\/|$)|\.tgz$|\.test\./.test(file))
+    check(stray.length === 0, `@mcp-runtime/${name}: ${stray} should not be in the package`)
+    const manifest = JSON.parse(readFileSync(join(source, "package.json"), "utf8"))
+    for (const field of ["description", "license", "repository", "keywords", "homepage", "bugs", "engines"]) {
+      check(manifest[field] !== undefined, `@mcp-runtime/${name}: package.json has no ${field}`)
+    }
+    return { manifest, file: join(target, packed.filename) }
+  })
+
+/** The installed neighbours of a package would hide that it does not declare one of them. */
+const declares = ({ manifest }) => {
+  const { dependencies, name, peerDependencies } = manifest
+  const dist = join(project, "node_modules", name, "dist")
+  const declared = new Set([name, ...Object.keys({ ...dependencies, ...peerDependencies })])
+  for (const file of readdirSync(dist, { recursive: true })) {
+    if (!/\.(js|d\.ts)$/.test(file)) continue
+    const { importedFiles } = ts.preProcessFile(readFileSync(join(dist, file), "utf8"), true, true)
+    for (const { fileName: specifier } of importedFiles.filter(({ fileName }) => !fileName.startsWith("."))) {
+      const [, imported] = /^((?:@[^/]+\/)?[^/]+)/.exec(specifier)
+      const known = isBuiltin(specifier) || declared.has(imported)
+      check(known, `${name}: ${file} imports ${specifier}, and the package does not declare it`)
+    }
+  }
+}
+
+const install = (packages) => {
+  mkdirSync(project)
+  cpSync(join(root, ".ci/consumer"), project, { recursive: true })
+  const { lock, manifest } = lockOf(join(root, "package-lock.json"), packages)
+  writeFileSync(join(project, "package.json"), JSON.stringify(manifest, null, 2))
+  writeFileSync(join(project, "package-lock.json"), JSON.stringify(lock, null, 2))
+  run("npm", ["ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"], project)
+}
+
+/** Only what an import reaches may be in a bundle. */
+const shake = async (imported, unwanted) => {
+  const { metafile } = await bundle({
+    stdin: { contents: `import { ${imported} } from "@mcp-runtime/core"\nconsole.log(${imported})`, resolveDir: project },
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    external: ["effect", "effect/*", "@effect/*"],
+    metafile: true,
+    write: false,
+    logLevel: "silent"
+  })
+  const [output] = Object.values(metafile.outputs)
+  const own = Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path)
+  check(own.some((path) => path.endsWith(`core/dist/${imported}.js`)), `${imported} is not in its own bundle`)
+  const found = own.filter((path) => unwanted.test(path))
+  check(found.length === 0, `a bundle of ${imported} has ${found.length} modules that it does not need: ${found.slice(0, 3)} ...`)
+  return `${own.length} modules, ${Math.round(output.bytes / 1024)} KB`
+}
 
 try {
-  const declared = new Set()
-  for (const name of ["core", "node", "testing"]) {
-    const source = join(root, "packages", name)
-    const [packed] = JSON.parse(run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", target], source))
-    const destination = own(`@mcp-runtime/${name}`)
-    mkdirSync(destination, { recursive: true })
-    run("tar", ["-xzf", join(target, packed.filename), "-C", destination, "--strip-components=1"], target)
-    const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(destination, "package.json"), "utf8"))
-    for (const dependency of Object.keys({ ...dependencies, ...peerDependencies })) declared.add(dependency)
+  const repository = process.argv.includes("--build") ? copyOfSources() : root
+  const packages = pack(repository)
+  install(packages)
+  packages.forEach(declares)
+  say(`${names.join(", ")}: packed and installed`)
+
+  for (const resolution of ["nodenext", "bundler"]) {
+    run(process.execPath, [tsc, "-p", `tsconfig.${resolution}.json`], project)
+    say(`types with moduleResolution ${resolution}: fine`)
   }
-  for (const name of declared) {
-    if (name.startsWith("@mcp-runtime/")) continue
-    mkdirSync(dirname(own(name)), { recursive: true })
-    symlinkSync(join(root, "node_modules", name), own(name))
-  }
-  copyFileSync(join(root, ".ci/smoke-session.mjs"), join(target, "session.mjs"))
-  process.stdout.write(run(process.execPath, ["session.mjs"], target))
+  const cache = { XDG_CACHE_HOME: join(target, "cache") }
+  say(`a program: ${run(process.execPath, ["out/program.js"], project, cache).trim()}`)
+  process.stdout.write(run(process.execPath, ["session.mjs"], project, cache))
+
+  const servers = { fixture: { command: process.execPath, args: ["node_modules/@mcp-runtime/testing/fixtures/stdio-server.mjs"] } }
+  writeFileSync(join(project, "mcp.json"), JSON.stringify({ mcpServers: servers }))
+  const listed = JSON.parse(run(join(project, "node_modules/.bin/mcp-runtime"), ["tools", "--json"], project, cache))
+  check(listed.tools.some(({ name }) => name.endsWith("echo")), `mcp-runtime tools --json: ${JSON.stringify(listed)}`)
+  say(`the command: ${listed.tools.length} tools`)
+
+  const unwanted = /internal\/(jsonSchema|toolset|manager|connection|engine|http|catalog)\/|\/(Toolset|McpManager|McpSession)\.js$/
+  say(`a bundle of McpConfig alone: ${await shake("McpConfig", unwanted)}`)
+  say(`a bundle of McpSession: ${await shake("McpSession", /internal\/(jsonSchema|toolset|manager|catalog)\//)}`)
 } finally {
   rmSync(target, { recursive: true, force: true })
 }

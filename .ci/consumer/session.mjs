@@ -1,4 +1,4 @@
-/** A session over each wire, with the published packages. Run by `smoke.mjs`, from the directory where they are unpacked. */
+/** A session over each wire, with the published packages. Run by `smoke.mjs`, in the project where they are installed. */
 import { McpConfig, McpSession, McpTransport } from "@mcp-runtime/core"
 import { NodeMcp } from "@mcp-runtime/node"
 import { HttpFixture, LeakCheck, ScriptedServer, StdioFixture } from "@mcp-runtime/testing"

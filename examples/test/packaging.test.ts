@@ -1,0 +1,31 @@
+import { assert, describe, it } from "@effect/vitest"
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+describe("the packages", () => {
+  // It builds a copy of the sources, so it needs no build, and says in its error what did not fit.
+  it(
+    "are complete, install from their tarballs, type-check, run with plain node and are bundled without the rest",
+    async () => {
+      const { stdout } = await promisify(execFile)(process.execPath, [".ci/smoke.mjs", "--build"], { cwd: root })
+      for (
+        const line of [
+          "core, node, testing, cli: packed and installed",
+          "types with moduleResolution nodenext: fine",
+          "types with moduleResolution bundler: fine",
+          `a program: {"text":"hello"}`,
+          "inMemory: fine",
+          "stdio: fine",
+          "http: fine",
+          "the command: ",
+          "a bundle of McpConfig alone: ",
+          "a bundle of McpSession: "
+        ]
+      ) assert.include(stdout, line)
+    },
+    600_000
+  )
+})
