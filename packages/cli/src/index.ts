@@ -1,6 +1,10 @@
 /**
- * The command line of mcp-runtime as values: the program, and what it explains.
+ * What the command line knows of errors, for applications of one's own.
  *
  * @since 0.1.0
  */
-export {}
+
+/**
+ * @since 0.1.0
+ */
+export * as Doctor from "./Doctor.js"

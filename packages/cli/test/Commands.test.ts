@@ -101,6 +101,20 @@ describe("mcp-runtime", () => {
     limit
   )
 
+  it.scopedLive("call: a name with its server starts no other server", () =>
+    Effect.gen(function*() {
+      const { directory, run, servers } = yield* home
+      const traced = { command: process.execPath, args: ["-e", `require("node:fs").writeFileSync("started", "")`] }
+      const started = () => Fs.existsSync(`${directory}/started`)
+      servers({ notes, other: traced })
+      assert.strictEqual((yield* run(["call", "notes__process_id"])).code, 0)
+      assert.strictEqual((yield* run(["call", "process_id", "--server", "notes"])).code, 0)
+      assert.isFalse(started())
+      // Nothing is known of the other one, so it has to be asked.
+      assert.strictEqual((yield* run(["call", "process_id"])).code, 0)
+      assert.isTrue(started())
+    }), limit)
+
   it.scopedLive(
     "call --json: exactly the document that was promised; progress leaves no trace where there is no terminal",
     () =>

@@ -4,55 +4,21 @@
  * Everything it starts carries a mark in its environment, so that a test sees what is left of it, whoever its parent is by
  * then, and ends only that.
  */
-import { afterAll, assert } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import * as Fs from "node:fs"
-import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
+import { bundle } from "../internal/bundle.js"
 import { isAlive, markedWith, until } from "./processes.js"
 
 const serverScript = fileURLToPath(new URL("./server.mjs", import.meta.url))
 const terminalScript = fileURLToPath(new URL("./terminal.py", import.meta.url))
-/**
- * The command in one file, made when the first test wants it: it starts in a seventh of the time that its sources take, and
- * is the same program. Removed after the tests of a file.
- */
-const built = (): string => {
-  if (bundle !== undefined) return bundle
-  const directory = Fs.mkdtempSync(Path.join(tmpdir(), "mcp-cli-built-"))
-  builtIn = directory
-  const require = createRequire(import.meta.url)
-  const esbuild = createRequire(require.resolve("tsx"))("esbuild") as {
-    readonly buildSync: (options: object) => unknown
-  }
-  const outfile = Path.join(directory, "dist", "main.mjs")
-  esbuild.buildSync({
-    entryPoints: [fileURLToPath(new URL("../../src/main.ts", import.meta.url))],
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    conditions: ["@mcp-runtime/source"],
-    banner: { js: `import { createRequire as banner } from "node:module"; const require = banner(import.meta.url);` },
-    logLevel: "error",
-    outfile
-  })
-  Fs.copyFileSync(new URL("../../package.json", import.meta.url), Path.join(directory, "package.json"))
-  return (bundle = outfile)
-}
-
-let bundle: string | undefined
-let builtIn: string | undefined
-
-afterAll(() => {
-  if (builtIn !== undefined) Fs.rmSync(builtIn, { recursive: true, force: true })
-})
-
 /** The words that start `mcp-runtime`, without its arguments. */
-export const command = (): ReadonlyArray<string> => [process.execPath, built()]
+export const command = (): ReadonlyArray<string> => [process.execPath, bundle()]
 
 export const hasTerminal = spawnSync("python3", ["-c", "import pty, os; os.waitstatus_to_exitcode"]).status === 0
 

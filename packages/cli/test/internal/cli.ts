@@ -5,13 +5,10 @@ import { assert } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { spawn } from "node:child_process"
 import * as Fs from "node:fs"
-import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import * as Path from "node:path"
-import { fileURLToPath, pathToFileURL } from "node:url"
-
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
-const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href
+import { fileURLToPath } from "node:url"
+import { bundle } from "./bundle.js"
 
 /** The servers of the examples. */
 export const example = (name: string): string =>
@@ -74,7 +71,7 @@ const run = (
   { env, onStderr, stdin }: Options
 ): Effect.Effect<Result> =>
   Effect.async((resume) => {
-    const child = spawn(process.execPath, ["--import", loader, "--conditions=@mcp-runtime/source", main, ...args], {
+    const child = spawn(process.execPath, [bundle(), ...args], {
       cwd: directory,
       env: {
         PATH: process.env.PATH,
