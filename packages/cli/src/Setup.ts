@@ -41,13 +41,12 @@ export const load = (
 ): Effect.Effect<Setup, Failure, Screen> =>
   Effect.gen(function*() {
     const all = yield* read(common)
+    yield* checkFiles(common, all.loaded)
+    if (all.loaded.entries.length === 0 && all.broken.length === 0) return yield* yield* nothing(common, all.loaded)
     if (options.quiet !== true) {
       yield* tell(all.loaded.problems.filter((_) => _.severity === "error" && meant(common, _.server)))
     }
-    yield* checkFiles(common, all.loaded)
-    const setup = yield* choose(all)
-    if (setup.loaded.entries.length === 0 && setup.broken.length === 0) return yield* yield* nothing(common)
-    return setup
+    return yield* choose(all)
   })
 
 /** The same without any judgement: for those who explain what is wrong. */
@@ -123,8 +122,15 @@ export const noServer = (name: string, names: ReadonlyArray<string>): Failure =>
       : `There ${names.length === 1 ? "is" : "are"} ${names.map(oneLine).join(", ")}.`
   ], "UnknownServer")
 
-const nothing = (common: Common): Effect.Effect<Failure> =>
-  Effect.map(ConfigFiles.places(filesOf(common, undefined)), (places) =>
+const nothing = (common: Common, { problems }: ConfigFile.Loaded): Effect.Effect<Failure> => {
+  const unread = problems.find((_) => _.severity === "error" && _.server === undefined)
+  if (unread !== undefined) {
+    return Effect.succeed(usage(`No server could be read: ${oneLine(ConfigFile.display(unread))}`, [
+      `Correct ${oneLine(unread.path)}.`,
+      "See all that is wrong: mcp-runtime config check"
+    ], "ConfigInvalid"))
+  }
+  return Effect.map(ConfigFiles.places(filesOf(common, undefined)), (places) =>
     usage("No server is configured", [
       `Write ${
         common.config[0] === undefined ? "mcp.json" : oneLine(common.config[0])
@@ -132,6 +138,7 @@ const nothing = (common: Common): Effect.Effect<Failure> =>
       "Or try one without a file: mcp-runtime tools --command \"npx -y some-mcp-server\", or --url https://...",
       `Looked for ${places.flatMap((_) => _.paths).map(oneLine).join(", ")}`
     ], "NoServers"))
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // a server without a file

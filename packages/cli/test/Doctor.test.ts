@@ -121,6 +121,13 @@ const table: ReadonlyArray<
     /lsof -i :3000/
   ],
   [
+    "a port in use, in words of the server",
+    exited(1, "Failed to start: Port 3001 is already in use. Set PORT to a free port."),
+    {},
+    /port 3001 that it wants is in use/,
+    /lsof -i :3001/
+  ],
+  [
     "a missing variable",
     exited(1, "Error: SLACK_BOT_TOKEN environment variable is required"),
     { config: stdio },
@@ -230,6 +237,16 @@ const table: ReadonlyArray<
     /challenge.*realm/
   ],
   ["401 with a token", new McpError.Unauthorized(remote), { config: withToken }, /does not accept the token/, /Bearer/],
+  [
+    "401 of a server whose authorization server registers nobody",
+    new McpError.Unauthorized({
+      ...remote,
+      detail: "its authorization server has refused to register this client (HTTP 404)"
+    }),
+    { config: http },
+    /asks for credentials/,
+    /Register a client there by hand.*"clientId"/
+  ],
   [
     "the port of the callback is in use",
     new McpError.Unauthorized({ ...remote, detail: "port 33418 is in use (EADDRINUSE)" }),

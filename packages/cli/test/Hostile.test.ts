@@ -32,15 +32,22 @@ const scenes: ReadonlyArray<
 /** EOF, SIGTERM and SIGKILL take 2 s each in the worst case; the rest is the start of Node on a machine that is busy. */
 const bound = 12_000
 
+/** With the graces that servers have by default. */
+const asItIs = (server: object) => server
+
+/** With shorter ones, since most tests need not wait for them. */
+const brief = (server: object) => ({ ...server, shutdown: { afterEof: "400 millis", afterTerm: "400 millis" } })
+
 const interrupted = (
   flags: ReadonlyArray<string>,
   args: ReadonlyArray<string>,
   stage: string,
-  end: (running: Run, here: Place) => Effect.Effect<void>
+  end: (running: Run, here: Place) => Effect.Effect<void>,
+  graces: (server: object) => object = args[0] === "doctor" ? asItIs : brief
 ) =>
   Effect.scoped(Effect.gen(function*() {
     const here = yield* place
-    here.configure({ hostile: here.server(...flags) })
+    here.configure({ hostile: graces(here.server(...flags)) })
     const running = yield* start(here, args)
     yield* here.awaitStage(stage)
     const before = Date.now()
@@ -88,7 +95,8 @@ describe("mcp-runtime and a server that", () => {
             running.kill("SIGINT")
             yield* here.awaitStage("eof")
             running.kill("SIGINT")
-          })
+          }),
+        asItIs
       )
       assert.strictEqual(code, 130, stderr)
       assert.isBelow(took, 2500)
@@ -118,8 +126,8 @@ describe("mcp-runtime and a server that", () => {
       Effect.scoped(Effect.gen(function*() {
         const here = yield* place
         here.configure({
-          deaf: here.server("deaf"),
-          mute: here.server("noinit", "stay", "ignoreterm", "fork"),
+          deaf: brief(here.server("deaf")),
+          mute: brief(here.server("noinit", "stay", "ignoreterm", "fork")),
           unlisted: here.server("nolist"),
           crash: here.server("crash"),
           flood: here.server("floodout", "noinit"),
@@ -157,7 +165,7 @@ describe("mcp-runtime and a server that", () => {
   it.live("hangs or crashes in a call: exit code 1, with the reason", () =>
     Effect.scoped(Effect.gen(function*() {
       const here = yield* place
-      here.configure({ hostile: here.server("stay", "ignoreterm", "fork") })
+      here.configure({ hostile: brief(here.server("stay", "ignoreterm", "fork")) })
       const hang = yield* run(here, ["call", "hang", "--timeout", "1500"])
       assert.strictEqual(hang.code, 1, hang.stderr)
       assert.match(hang.stderr, /tools\/call/)
@@ -230,16 +238,20 @@ describe("mcp-runtime and a server that", () => {
     60_000
   )
 
-  it.live("was ended by somebody else during a call: an error, and nothing left", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const here = yield* place
-      here.configure({ hostile: here.server() })
-      const running = yield* start(here, ["call", "hang"])
-      yield* here.awaitStage("call")
-      process.kill(here.pids()[0]!, "SIGKILL")
-      const { code } = yield* running.ended
-      assert.strictEqual(code, 1, running.stderr())
-      yield* until("the server is named", () => /hostile/.test(running.stderr()))
-      yield* here.nothingLeft
-    })), 60_000)
+  it.live(
+    "was ended by somebody else during a call: an error, and nothing left",
+    () =>
+      Effect.scoped(Effect.gen(function*() {
+        const here = yield* place
+        here.configure({ hostile: here.server() })
+        const running = yield* start(here, ["call", "hang"])
+        yield* here.awaitStage("call")
+        process.kill(here.pids()[0]!, "SIGKILL")
+        const { code } = yield* running.ended
+        assert.strictEqual(code, 1, running.stderr())
+        yield* until("the server is named", () => /hostile/.test(running.stderr()))
+        yield* here.nothingLeft
+      })),
+    60_000
+  )
 })

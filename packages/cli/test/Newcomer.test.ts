@@ -117,7 +117,7 @@ const mistakes: ReadonlyArray<Mistake> = [
       Effect.sync(() => here.write("mcp.json", "{\n  \"mcpServers\": {\n    \"a\": { \"command\" \"node\" }\n  }\n}")),
     args: ["tools"],
     code: 2,
-    says: [/mcp\.json:3/]
+    says: [/^No server could be read: .*mcp\.json:3/, /Correct .*mcp\.json/]
   },
   {
     name: "a wrong field",

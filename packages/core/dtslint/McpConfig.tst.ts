@@ -52,6 +52,24 @@ describe("McpConfig.ServerConfigInput", () => {
       })
     }
     expect(McpConfig.decode).type.toBeCallableWith({ name: "a", transport: "http", url: "http://x", proxy: "http://y" })
+    for (
+      const secret of [
+        "x",
+        { env: "A" },
+        { command: "a", timeout: "5 seconds" },
+        { store: "a" },
+        { input: "a" },
+        token
+      ] as const
+    ) {
+      expect(McpConfig.decode).type.toBeCallableWith({
+        name: "a",
+        transport: "http",
+        url: "http://x",
+        tls: { ca: [secret, "pem"], cert: secret, key: secret, passphrase: secret },
+        auth: { type: "clientCredentials", clientId: "a", privateKey: secret }
+      })
+    }
   })
 
   it("takes fields that are undefined", () => {
@@ -101,6 +119,18 @@ describe("McpConfig.ServerConfigInput", () => {
   })
 })
 
+describe("shorthands", () => {
+  it("are decoded as what they stand for", () => {
+    for (const what of ["./files.js", new URL("http://x"), sdkServer, () => sdkServer]) {
+      expect(McpConfig.decode).type.toBeCallableWith(what)
+      expect(McpConfig.from(what)).type.toBe<Input>()
+    }
+    expect<McpConfig.Shorthand>().type.toBeAssignableFrom<Input>()
+    expect(McpConfig.decode).type.not.toBeCallableWith(1)
+    expect(McpConfig.from).type.not.toBeCallableWith(sdkServer, 1)
+  })
+})
+
 describe("in-process servers", () => {
   it("the servers of the SDK are taken as they are", () => {
     expect<() => McpConfig.InProcessServer>().type.toBeAssignableFrom(() => sdkServer)
@@ -122,6 +152,9 @@ describe("decoded configurations", () => {
   it("have secrets Redacted and durations as Duration", () => {
     expect(McpConfig.decodeUnknown({})).type.toBe<Effect.Effect<McpConfig.ServerConfig, McpError.ConfigInvalid>>()
     expect<McpConfig.HttpConfig["proxy"]>().type.toBe<Redacted.Redacted<string> | undefined>()
+    expect<NonNullable<McpConfig.HttpConfig["tls"]>["ca"]>().type.toBe<
+      Redacted.Redacted<string> | ReadonlyArray<Redacted.Redacted<string>> | undefined
+    >()
     expect<NonNullable<McpConfig.HttpConfig["headers"]>[string]>().type.toBe<Redacted.Redacted<string>>()
     expect<NonNullable<McpConfig.StdioConfig["env"]>[string]>().type.toBe<Redacted.Redacted<string>>()
     expect<McpConfig.Timeouts["close"]>().type.toBe<Duration.Duration>()

@@ -4,13 +4,14 @@ import {
   type Catalog,
   CatalogStore,
   McpCatalog,
-  type McpConfig,
+  McpConfig,
   type McpConnection,
   McpManager,
   type McpProtocol,
   McpRuntime,
   RequestLimit
 } from "@mcp-runtime/core"
+import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import type { Effect } from "effect"
 import { Config, type ConfigError, type Layer, type Scope, type Stream } from "effect"
 import { describe, expect, it } from "tstyche"
@@ -19,6 +20,8 @@ declare const manager: McpManager.Manager
 declare const lists: McpCatalog.Lists
 declare const connection: McpConnection.McpConnection
 declare const platform: Layer.Layer<McpTransport.McpTransport | CatalogStore.CatalogStore>
+
+declare const sdkServer: McpServer
 
 const servers = [{ name: "docs", transport: "http", url: "http://127.0.0.1:1/mcp" }] as const
 
@@ -62,6 +65,31 @@ describe("McpManager", () => {
     expect(McpManager.make).type.not.toBeCallableWith({ servers, startup: { gate: true } })
     expect(McpManager.make).type.not.toBeCallableWith({ servers: [{ name: "x", transport: "stdio" }] })
     expect(McpManager.make).type.not.toBeCallableWith({ servers, timeout: "1 second" })
+  })
+
+  it("takes what says it all in place of a configuration", () => {
+    const short = [
+      "https://docs.example.com/mcp",
+      "./files.js",
+      new URL("https://docs.example.com/mcp"),
+      sdkServer,
+      () => sdkServer,
+      McpConfig.from("./files.js", "others"),
+      servers[0]
+    ]
+    expect(McpManager.make).type.toBeCallableWith({ servers: short })
+    expect(McpManager.layer).type.toBeCallableWith({ servers: short })
+    expect(McpRuntime.layer).type.toBeCallableWith({ servers: short })
+    expect(McpRuntime.promise).type.toBeCallableWith({ servers: short }, platform)
+    expect(McpRuntime.layerConfig).type.toBeCallableWith({ servers: Config.succeed(short) })
+    expect(manager.reload).type.toBeCallableWith(short)
+    for (const none of [1, null, undefined, {}, [], Symbol.iterator] as const) {
+      expect(McpManager.make).type.not.toBeCallableWith({ servers: [none] })
+    }
+    expect(McpManager.make).type.not.toBeCallableWith({ servers: "./files.js" })
+    expect(McpManager.make).type.not.toBeCallableWith({ servers: [{ url: "https://docs.example.com/mcp" }] })
+    expect(McpManager.make).type.not.toBeCallableWith({ servers: [() => Promise.resolve(sdkServer)] })
+    expect(manager.reload).type.not.toBeCallableWith([1])
   })
 
   it("gives views that can't fail, and actions with one error type", () => {

@@ -81,7 +81,7 @@ export interface Credentials {
   readonly accepted: (sent: string) => void
   /** `"again"`: there are other credentials, with which the request can be sent once more. */
   readonly refused: (refusal: AuthRefusal) => Effect.Effect<"again" | "no", McpError.McpError>
-  /** Values that must not show, should the server repeat them. */
+  /** Values that must not show, should the server repeat them. The same list as long as none is new. */
   readonly secrets: () => ReadonlyArray<string>
   /**
    * Calls back when there are new credentials that a person, or another part of the program, has given. Whoever listens

@@ -93,8 +93,8 @@ export const KeepAlive = Schema.Struct({ every: Bounds.PositiveDuration, timeout
 
 /**
  * Texts hold references: `${NAME}` or `${env:NAME}` for a variable of the environment, `${NAME:-default}` where it may be
- * unset, `${input:id}`, `${userHome}`, and `${workspaceFolder}`, which is the directory that is given here. One that is set
- * to nothing is set. Whatever looks otherwise stays as it is.
+ * unset, `${input:id}`, `${userHome}`, `${workspaceFolder}`, which is the directory that is given here, and
+ * `${workspaceFolderBasename}`, its name. One that is set to nothing is set. Whatever looks otherwise stays as it is.
  *
  * @since 0.1.0
  * @category schemas
@@ -132,8 +132,8 @@ const common = {
   subscriptions: Schema.optional(Schema.Array(Schema.String)),
   keepAlive: Schema.optional(KeepAlive),
   /**
-   * References in the texts of `command`, `args`, `cwd`, `env`, `url`, `headers`, `proxy` and `auth` are resolved each time
-   * that a session is opened.
+   * References in the texts of `command`, `args`, `cwd`, `env`, `url`, `headers`, `proxy`, `tls` and `auth` (`clientId`,
+   * `clientSecret`, `privateKey`) are resolved each time that a session is opened.
    */
   expand: Schema.optional(Expand),
   /** Texts that are kept out of whatever is shown of this server, beside the values of `env` and `headers`. */
@@ -172,20 +172,23 @@ export const StdioConfig = Schema.Struct({
   shutdown: Schema.optional(Shutdown)
 })
 
+const tls = (secret: typeof Values.secret) =>
+  Schema.Struct({
+    ca: Schema.optional(Schema.Union(secret, Schema.Array(secret))),
+    cert: Schema.optional(secret),
+    key: Schema.optional(secret),
+    passphrase: Schema.optional(secret),
+    /** `false` turns the check of the server's certificate off. Only for a server on your own machine. */
+    verify: Schema.optional(Schema.Boolean)
+  })
+
 /**
  * How the identity of the server is checked, and ours is shown. Texts in PEM.
  *
  * @since 0.1.0
  * @category schemas
  */
-export const Tls = Schema.Struct({
-  ca: Schema.optional(Schema.Union(Schema.String, Schema.Array(Schema.String))),
-  cert: Schema.optional(Schema.String),
-  key: Schema.optional(Values.Secret),
-  passphrase: Schema.optional(Values.Secret),
-  /** `false` turns the check of the server's certificate off. Only for a server on your own machine. */
-  verify: Schema.optional(Schema.Boolean)
-})
+export const Tls = tls(Values.secret)
 
 /**
  * An Effect that gives headers for one request, for example a token that changes. Its failure fails the request, which is
@@ -277,6 +280,7 @@ const expanding = {
   url: Values.expandingUrl,
   headers: Schema.optional(Values.expandingHeaders),
   proxy: Schema.optional(Values.expandingProxy),
+  tls: Schema.optional(tls(Values.expandingSecret)),
   auth: Schema.optional(AuthSchema.auth(Values.expandingSecret))
 }
 
@@ -414,8 +418,8 @@ const invalid = (server: string, problems: ReadonlyArray<McpError.ConfigProblem>
   new McpError.ConfigInvalid({ server, operation: "configure", executed: "no", problems: [...problems] })
 
 /**
- * Decodes one server's configuration. Fails with one problem per field; no value is part of a message, so that a secret in
- * the wrong place does not show up in a log.
+ * Decodes one server's configuration, or what stands for it (see `from`). Fails with one problem per field; no value is part
+ * of a message, so that a secret in the wrong place does not show up in a log.
  *
  * @example
  * ```ts
@@ -436,11 +440,11 @@ const invalid = (server: string, problems: ReadonlyArray<McpError.ConfigProblem>
  * @since 0.1.0
  * @category decoding
  */
-export const decode = (input: ServerConfigInput): Effect.Effect<ServerConfig, McpError.ConfigInvalid> =>
-  decodeUnknown(input)
+export const decode = (input: Shorthand): Effect.Effect<ServerConfig, McpError.ConfigInvalid> =>
+  decodeUnknown(from(input))
 
 /**
- * The same as `decode` for a value whose type is not known.
+ * The same as `decode` for a value whose type is not known. It has to be a configuration in full.
  *
  * @since 0.1.0
  * @category decoding
@@ -466,7 +470,7 @@ export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpEr
 }
 
 /**
- * What can stand for a configuration, see `from`.
+ * A configuration, or what can stand for it wherever one is expected, see `from`.
  *
  * @since 0.1.0
  * @category models
@@ -474,7 +478,8 @@ export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpEr
 export type Shorthand = shorthand.Shorthand
 
 /**
- * A configuration from what says it all. It never fails; what is wrong with it is found out as with any other.
+ * A configuration from what says it all. It never fails; what is wrong with it is found out as with any other. Where a
+ * configuration is expected, such as in `McpRuntime.layer`, what says it all will do; this gives it another name.
  *
  * - A URL, as text or `URL`: a remote server whose transport is found out.
  * - The path of a script, as text or `file:` URL: `node` runs `.js`, `.mjs` and `.cjs`, `tsx` runs `.ts`, `.mts` and `.cts`,
@@ -490,8 +495,8 @@ export type Shorthand = shorthand.Shorthand
  *
  * const live = McpRuntime.layer({
  *   servers: [
- *     McpConfig.from("https://docs.example.com/mcp"), // named "docs.example.com"
- *     McpConfig.from(new URL("./files.js", import.meta.url)), // named "files"
+ *     "https://docs.example.com/mcp", // named "docs.example.com"
+ *     new URL("./files.js", import.meta.url), // named "files"
  *     McpConfig.from("./weather.py", "forecast")
  *   ]
  * })
@@ -592,7 +597,8 @@ const secretsIn = (config: ServerConfig): ReadonlyArray<Redacted.Redacted<string
       return Object.values(config.env ?? {})
     default: {
       const auth = typeof config.auth === "object" ? Object.values(config.auth) : []
-      return [config.proxy, ...Object.values(config.headers ?? {}), ...auth].filter(isSecret)
+      const tls = Object.values(config.tls ?? {}).flat()
+      return [config.proxy, ...Object.values(config.headers ?? {}), ...auth, ...tls].filter(isSecret)
     }
   }
 }

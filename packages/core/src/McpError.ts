@@ -301,7 +301,9 @@ export class Forbidden extends Schema.TaggedError<Forbidden>("@mcp-runtime/core/
   override get message() {
     return `${where(this)}: the server forbids this (HTTP 403)${
       this.scope === undefined ? "" : `; it asks for the scope "${this.scope}"`
-    }${this.authorizationUrl === undefined ? "" : `; a person has to visit ${this.authorizationUrl}`}${this.body === "" ? "" : `: ${this.body}`}`
+    }${this.authorizationUrl === undefined ? "" : `; a person has to visit ${this.authorizationUrl}`}${
+      this.body === "" ? "" : `: ${this.body}`
+    }`
   }
 }
 

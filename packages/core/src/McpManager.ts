@@ -108,10 +108,11 @@ export interface StartupOptions {
  */
 export interface ManagerOptions {
   /**
-   * The servers, in their order. One that is not valid is one that has failed; one that is there twice, word by word, is
-   * there once; two different ones with the same name are an error.
+   * The servers, in their order: configurations, or what stands for them, such as a URL (see `McpConfig.from`). One that is
+   * not valid is one that has failed; one that is there twice, word by word, is there once; two different ones with the same
+   * name are an error.
    */
-  readonly servers: ReadonlyArray<McpConfig.ServerConfigInput>
+  readonly servers: ReadonlyArray<McpConfig.Shorthand>
   /** Default: `"parallel"`. */
   readonly mode?: "sequential" | "parallel" | undefined
   /** How many servers are connected at once in parallel mode. Default: all. */
@@ -120,7 +121,10 @@ export interface ManagerOptions {
   readonly strict?: boolean | undefined
   /** Whether servers that have failed are left out of `active`. Default: `true`. */
   readonly dropFailed?: boolean | undefined
-  /** How long one server may take until it can be used, its tools included. `null`: no bound of the manager. Default: 10 s. */
+  /**
+   * How long one server may take until it can be used, its tools included. `null`: no bound of the manager. Default: 10 s,
+   * or the `timeouts.handshake` that is configured for the server, if that is longer.
+   */
   readonly connectTimeout?: Duration.DurationInput | null | undefined
   /** How long one server may take to end. It goes on ending in the background. `null`: as long as it takes. Default: 10 s. */
   readonly closeTimeout?: Duration.DurationInput | null | undefined
@@ -201,7 +205,7 @@ export interface Manager {
   readonly disconnect: (name: string) => Effect.Effect<void, McpError.McpError>
   /** Takes other servers for those there are. Only what has changed is touched: an unchanged server does not notice it. */
   readonly reload: (
-    servers: ReadonlyArray<McpConfig.ServerConfigInput>
+    servers: ReadonlyArray<McpConfig.Shorthand>
   ) => Effect.Effect<Reloaded, McpError.McpError>
   /**
    * Closes all servers, in reverse order, and gives what did not end in order. Until they are connected again, their use is

@@ -41,6 +41,7 @@ import * as ServerRequests from "./internal/engine/serverRequests.js"
 import type { Supervised } from "./internal/engine/supervised.js"
 import type { Place, Turnstile } from "./internal/engine/turnstile.js"
 import { Warnings } from "./internal/engine/warnings.js"
+import { shownAs } from "./internal/shownAs.js"
 import { forkBounded, within } from "./internal/within.js"
 import { withinHandshake } from "./internal/withinHandshake.js"
 import * as McpConfig from "./McpConfig.js"
@@ -429,10 +430,11 @@ const make = (parts: Parts): Supervised => {
       )
     })
   }
-  return {
-    server: parts.server,
-    generation: parts.generation,
-    info: Object.freeze(parts.info),
+  const { generation, info, server } = parts
+  const session: Supervised = {
+    server,
+    generation,
+    info: Object.freeze(info),
     limits: parts.limits,
     request: (method, params, options) => requestWith(method, params, anyResult, options),
     requestWith,
@@ -441,6 +443,7 @@ const make = (parts: Parts): Supervised => {
     get incoming() {
       return inbox.stream
     },
+    secrets: () => engine.secrets,
     nextIncoming: inbox.next,
     followServerStream: (listener) => {
       streamState.listener = listener
@@ -457,6 +460,7 @@ const make = (parts: Parts): Supervised => {
     })),
     quiet: Effect.suspend(() => engine.working === 0 ? Effect.void : quiet.await)
   }
+  return shownAs(session, "McpSession", () => ({ server, generation, transport: info.transport }))
 }
 
 const anyResult: Decoder<unknown> = (value) => ({ value })

@@ -95,6 +95,11 @@ export interface MessageTransport {
   readonly listen: Effect.Effect<void>
   /** What the process wrote to stderr last, if there is a process. */
   readonly stderrTail: () => string | undefined
+  /**
+   * What was given to the server and must not show in an error, should the server repeat it. Asked for only when there is an
+   * error; synchronous and total. Absent where there is nothing of the kind.
+   */
+  readonly secrets?: (() => ReadonlyArray<string>) | undefined
 }
 
 /**

@@ -121,9 +121,11 @@ describe("McpConfig.decode", () => {
       problems({ name: "docs", transport: "sse", tls: { ca: 4, verify: "no", key: 3 }, maxConnections: 0, proxy: 7 }),
       {
         url: "is missing",
-        "tls.ca": "must be a text or a list",
+        "tls.ca":
+          "must be a text, a Redacted text, a Config, or one of { env }, { command }, { store } and { input } with a text or a list",
         "tls.verify": "must be true or false",
-        "tls.key": "must be a text or a Redacted text",
+        "tls.key":
+          "must be a text, a Redacted text, a Config, or one of { env }, { command }, { store } and { input } with a text",
         maxConnections: "must be greater than zero",
         proxy:
           "must be a text, a Redacted text, a Config, or one of { env }, { command }, { store } and { input } with a text"

@@ -154,7 +154,7 @@ export const changes = (options: Options = {}): Stream.Stream<ConfigFile.Loaded>
  */
 export interface LayerOptions extends Options, Omit<McpRuntime.RuntimeOptions, "servers"> {
   /** Servers of the application itself. They come first, and no file has a say in their names. Default: none. */
-  readonly servers?: ReadonlyArray<McpConfig.ServerConfigInput> | undefined
+  readonly servers?: ReadonlyArray<McpConfig.Shorthand> | undefined
   /** Whether changes of the files change the servers. Default: `true`. */
   readonly watch?: boolean | undefined
 }

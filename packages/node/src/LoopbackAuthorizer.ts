@@ -118,6 +118,7 @@ const listening = (
     invalid(redirect.server, problemOf(address, error))
   if (registered === undefined) return Effect.mapError(CallbackServer.listen(anywhere), failed(anywhere))
   return CallbackServer.listen(registered).pipe(
+    Effect.map((server) => ({ ...server, redirectUri: redirect.registered ?? server.redirectUri })),
     Effect.mapError(failed(registered)),
     Effect.catchAll((error) =>
       redirect.fixed

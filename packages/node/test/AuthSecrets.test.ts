@@ -77,12 +77,14 @@ const files = (path: string): ReadonlyArray<string> =>
     join(_.parentPath, _.name)
   )
 
-/** Both servers repeat in their answers what they have just been told, and the one all the tokens that it has ever seen. */
+/** Both servers repeat in their answers all secrets that either has ever seen, and what they have just been told. */
 const parrot = (server: () => AuthFixture.AuthFixture) => (request: AuthFixture.AuthRequest) => {
-  const all = request.kind === "mcp"
-    ? [...server().secrets].filter((_) => _.startsWith("access-")).join(" ")
-    : [...request.parameters.values(), request.http.headers.authorization].join(" ")
+  const all = [...server().secrets, ...request.parameters.values(), request.http.headers.authorization].join(" ")
   switch (request.kind) {
+    case "resourceMetadata":
+      return HttpFixture.json({ resource: `https://x/${all}`, authorization_servers: [`https://x/${all}`] })
+    case "register":
+      return HttpFixture.json({ error: all, error_description: all }, { status: 400 })
     case "mcp":
       return HttpFixture.json({ jsonrpc: "2.0", id: request.http.id ?? null, error: { code: -32000, message: all } }, {
         status: 401,
@@ -95,6 +97,13 @@ const parrot = (server: () => AuthFixture.AuthFixture) => (request: AuthFixture.
     default:
       return undefined
   }
+}
+
+/** The same from an MCP server that takes the token. */
+const refusal = (server: () => AuthFixture.AuthFixture) => (request: AuthFixture.AuthRequest) => {
+  if (request.http.rpc !== "tools/call") return undefined
+  const all = [...server().secrets, request.http.headers.authorization].join(" ")
+  return HttpFixture.json({ jsonrpc: "2.0", id: request.http.id, error: { code: -32000, message: all, data: { all } } })
 }
 
 describe("secrets of an authorization", () => {
@@ -124,7 +133,10 @@ describe("secrets of an authorization", () => {
             heard.hear(yield* connection.state)
             heard.hear(yield* manager.state)
             // As a program would print them.
-            heard.hear(inspect([auth, connection, manager]))
+            heard.hear([auth, connection, manager])
+            yield* server.change({ override: refusal(() => server) })
+            assert.strictEqual(yield* attempt(heard, echo(connection)), "Failure")
+            yield* attempt(heard, manager.callTool("mail", { name: "echo", arguments: {} }))
             yield* server.change({ override: parrot(() => server) })
             for (let i = 0; i < 3; i++) {
               assert.strictEqual(yield* attempt(heard, echo(connection)), "Failure")

@@ -150,6 +150,18 @@ describe("layer", () => {
       assert.lengthOf(own.pids(), 1)
     })))
 
+  it.live("servers of the application may be what says it all: no file changes those either", () =>
+    LeakCheck.scoped(Effect.gen(function*() {
+      const { options, project } = yield* home
+      write(join(project, "mcp.json"), remote("127.0.0.1:9", "a"))
+      const { manager } = yield* start({ ...options, servers: ["http://127.0.0.1:9/own"], connect: false })
+      const { config } = yield* manager.status("127.0.0.1:9")
+      assert.strictEqual(config?.transport, "auto")
+      write(join(project, "mcp.json"), remote("127.0.0.1:9", "b"))
+      yield* awaitState(manager, (_) => _.servers.map((_) => _.name).join() === "127.0.0.1:9,b")
+      assert.strictEqual((yield* manager.status("127.0.0.1:9")).config, config)
+    })))
+
   it.live("without `watch` it stays as it was, and nothing is watched", () =>
     LeakCheck.scoped(Effect.gen(function*() {
       const { options, project } = yield* home

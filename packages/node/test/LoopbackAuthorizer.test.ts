@@ -192,6 +192,14 @@ describe("LoopbackAuthorizer", () => {
       assert.include(error.message, "end that program, or use another port")
       const same = yield* Effect.scoped(Effect.map(listen(anywhere), (_) => _.redirectUri))
       assert.strictEqual((yield* listen({ server: "mail", registered: same, fixed: true })).redirectUri, same)
+      // As it is written: authorization servers compare it as a text.
+      const bare = yield* Effect.scoped(Effect.map(listen(anywhere), (_) => new URL(_.redirectUri).origin))
+      yield* Effect.scoped(Effect.gen(function*() {
+        const { answer, callback } = yield* asking({}, { server: "mail", registered: bare, fixed: true })
+        assert.strictEqual(callback.redirectUri, bare)
+        assert.strictEqual((yield* come(callback.redirectUri, good)).status, 200)
+        assert.include(yield* Fiber.join(answer), "canary-code")
+      }))
       const elsewhere = ["https://app.example/back", "http://10.0.0.1:80/x", "not a URL", "http://127.0.0.1:1/a?b=c"]
       for (const registered of elsewhere) {
         const error = yield* Effect.flip(listen({ server: "mail", registered, fixed: true }))

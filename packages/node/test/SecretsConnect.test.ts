@@ -418,14 +418,11 @@ describe("S16: canaries", () => {
           yield* manager.close
           yield* Fiber.interrupt(states)
         })
-        yield* Effect.scoped(program).pipe(
-          Effect.withSpan("root"),
-          Effect.provide(Layer.merge(
-            Layer.provide(NodeMcp.layerTransport, Layer.succeed(SecretResolver.SecretResolver, secrets)),
-            NodeMcp.layerCatalog(directory)
-          )),
-          Effect.provide(layer)
+        const platform = Layer.merge(
+          Layer.provide(NodeMcp.layerTransport, Layer.succeed(SecretResolver.SecretResolver, secrets)),
+          NodeMcp.layerCatalog(directory)
         )
+        yield* Effect.scoped(program).pipe(Effect.withSpan("root"), Effect.provide(Layer.provideMerge(platform, layer)))
         const stored = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((_) => _.isFile())
         assert.isAbove(stored.length, 0)
         for (const file of stored) texts.push(file.name, readFileSync(join(file.parentPath, file.name), "utf8"))

@@ -26,7 +26,7 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen> =
     if (json) {
       yield* document({ ok: errors === 0, files: loaded.sources, servers: rows, problems })
     } else {
-      if (loaded.sources.length === 0) {
+      if (loaded.sources.length === 0 && problems.length === 0) {
         yield* out.line("No configuration file was found. Looked for:")
         for (const path of places.flatMap((_) => _.paths)) yield* out.line(`  ${oneLine(path)}`)
       }
@@ -50,12 +50,14 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen> =
           out.style
         ))
       }
-      if (problems.length > 0) yield* out.line("")
+      if (problems.length > 0 && loaded.sources.length > 0) yield* out.line("")
       for (const problem of problems) {
         const { red, yellow } = out.style
         yield* out.line((problem.severity === "error" ? red : yellow)(Setup.showProblem(problem)))
       }
-      if (loaded.sources.length > 0) yield* out.line(verdict(rows.length, errors, problems.length - errors))
+      if (loaded.sources.length > 0 || problems.length > 0) {
+        yield* out.line(verdict(rows.length, errors, problems.length - errors))
+      }
     }
     return errors > 0 ? ExitCode.usage : ExitCode.done
   })

@@ -57,7 +57,7 @@ export const explain = (error: McpError.McpError, surroundings: Surroundings = {
       return Words.advice(
         `${server}: visit ${error.elicitations.length === 1 ? "a page" : "some pages"} first`,
         Words.sentence(error.reason),
-        ["Open what is listed below in your browser, then try again."],
+        ["Open what is listed above in your browser, then try again."],
         error.elicitations.slice(0, 8).map((_) => ({
           label: Words.line(_.message, 200) || "page",
           text: pageUrl(_.url)
@@ -192,7 +192,7 @@ const unknownServer = (error: McpError.UnknownServer, surroundings: Surroundings
       ...Words.didYouMean(similar(error.server, error.configured)),
       error.configured.length === 0
         ? "Write a configuration file, mcp.json: { \"mcpServers\": { \"name\": { \"command\": ..., \"args\": [...] } } }"
-        : `Name one of those below, or add ${Words.quoted(error.server)} to ${
+        : `Name one of those above, or add ${Words.quoted(error.server)} to ${
           Words.line(surroundings.configFile ?? "your configuration")
         }.`
     ],

@@ -48,7 +48,7 @@ export const versionMismatch = (error: McpError.VersionMismatch): Advice =>
       error.offered.length === 0 ? "none" : error.offered.map((_) => Words.line(_, 64)).join(", ")
     }.`,
     [
-      "Update the server: versions it shares with mcp-runtime are listed below.",
+      "Update the server: versions it shares with mcp-runtime are listed above.",
       "If it offers a newer one, update mcp-runtime."
     ],
     [{ label: "mcp-runtime supports", text: error.supported.join(", ") }]
@@ -73,7 +73,11 @@ export const connectionClosed = (error: McpError.ConnectionClosed, surroundings:
       "Try again: the next call connects anew.",
       ...(error.exit === undefined
         ? []
-        : ["If it happens each time, the server crashes: see its stderr, below, and its own log."])
+        : [
+          `If it happens each time, the server crashes: see its own log${
+            Words.stderr(error.stderrTail).length > 0 ? ", and its stderr above" : ""
+          }.`
+        ])
     ],
     Words.stderr(error.stderrTail)
   )
@@ -93,7 +97,7 @@ export const timedOut = (error: McpError.RequestTimeout, surroundings: Surroundi
       `There was no answer within ${Words.seconds(error.millis)}.`,
       [
         "Give it more time: --timeout 120000 (milliseconds; 0 for no bound).",
-        ...(Words.stderr(error.stderrTail).length > 0 ? ["Read what it wrote to stderr, below."] : []),
+        ...(Words.stderr(error.stderrTail).length > 0 ? ["Read what it wrote to stderr, above."] : []),
         `If it never answers, restart it${surroundings.config?.transport === "stdio" ? "" : " where it runs"}.`
       ],
       Words.stderr(error.stderrTail)

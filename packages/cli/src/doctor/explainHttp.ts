@@ -142,7 +142,11 @@ const authorizationOf = (config: McpConfig.ServerConfig | undefined): boolean =>
 export const unauthorized = (error: McpError.Unauthorized, surroundings: Surroundings): Advice => {
   const server = Words.server(error.server)
   const given = authorizationOf(surroundings.config)
-  const login = `Authorize this machine: mcp-runtime auth ${shellWord(error.server)}`
+  const login = error.detail !== undefined && /refused to register|registers no clients/.test(error.detail)
+    ? `Register a client there by hand, and write its id: "clientId" in ${
+      Words.field("auth", error.server, surroundings)
+    } ({ "type": "oauth", "clientId": "..." }).`
+    : `Authorize this machine: mcp-runtime auth ${shellWord(error.server)}`
   const header = Words.field("headers", error.server, surroundings)
   if (error.detail !== undefined && /EADDRINUSE|in use/i.test(error.detail)) {
     return Words.advice(
@@ -256,7 +260,7 @@ export const httpError = (error: McpError.HttpError, surroundings: Surroundings)
   }
   return Words.advice(`${server} refuses the request`, how, [
     ...(opening ? otherPlaces(surroundings, url) : []),
-    "Read what it says, below, and compare \"url\" and \"headers\" with its documentation."
+    "Read what it says, above, and compare \"url\" and \"headers\" with its documentation."
   ], details)
 }
 

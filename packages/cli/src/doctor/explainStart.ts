@@ -144,7 +144,7 @@ export const endedEarly = (error: Ended, surroundings: Surroundings): Advice => 
     return Words.advice(`${server} ended at its start: ${symptom.reason}`, how, symptom.todo, details)
   }
   return Words.advice(`${server} ended at its start`, how, [
-    ...(details.length > 0 ? ["Read what it wrote to stderr, below: it usually says why."] : []),
+    ...(details.length > 0 ? ["Read what it wrote to stderr, above: it usually says why."] : []),
     ...ofExit(exit, error.server, surroundings),
     "Run the same command in your shell, in the same directory: it has to start and wait for input.",
     `A server gets only the variables of "env" and a few of yours (PATH, HOME, ...): name others that it needs in ${
@@ -232,7 +232,7 @@ export const silent = (error: McpError.RequestTimeout, surroundings: Surrounding
     how,
     [
       ...(symptom?.todo ?? []),
-      ...(Words.stderr(error.stderrTail).length > 0 ? ["Read what it wrote to stderr, below."] : []),
+      ...(Words.stderr(error.stderrTail).length > 0 ? ["Read what it wrote to stderr, above."] : []),
       "Check that the command is an MCP server that speaks over stdio. Some need an argument for that, such as \"stdio\".",
       longer
     ],

@@ -38,6 +38,16 @@ const missingFile = (file: string, about: About): Symptom => ({
   todo: [`Correct the path in ${args(about)}.`, relative]
 })
 
+const portInUse = (port: string | undefined): Symptom => ({
+  reason: `${port === undefined ? "the port" : `port ${port}`} that it wants is in use`,
+  todo: [
+    `Another program, perhaps an older copy of this server, uses ${
+      port === undefined ? "the port" : `port ${port}`
+    }: end it${port === undefined ? "" : ` ("lsof -i :${port}" shows which)`}, or give the server another port.`,
+    "A server that listens on a port is reached by its URL: configure \"url\" instead of \"command\"."
+  ]
+})
+
 /** Names in capitals that are codes of errors, or known to every process. */
 const noVariable = /^(?:ERR_|UND_ERR|MODULE_NOT_FOUND|E[A-Z]+$|NODE_|SELF_SIGNED|CERT_|UNABLE_TO)/
 
@@ -111,15 +121,8 @@ const recognizers: ReadonlyArray<Recognize> = [
     reason: "the package has no program of its own name",
     todo: [`Check the name of the package in ${args(about)}.`]
   })),
-  onMatch(/(?:EADDRINUSE|[Aa]ddress already in use)(?:[^\n]{0,80}?:(\d{2,5})\b)?/, ([port]) => ({
-    reason: `${port === undefined ? "the port" : `port ${port}`} that it wants is in use`,
-    todo: [
-      `Another program, perhaps an older copy of this server, uses ${
-        port === undefined ? "the port" : `port ${port}`
-      }: end it${port === undefined ? "" : ` ("lsof -i :${port}" shows which)`}, or give the server another port.`,
-      "A server that listens on a port is reached by its URL: configure \"url\" instead of \"command\"."
-    ]
-  })),
+  onMatch(/(?:EADDRINUSE|[Aa]ddress already in use)(?:[^\n]{0,80}?:(\d{2,5})\b)?/, ([port]) => portInUse(port)),
+  onMatch(/\b[Pp]ort (\d{2,5})\b[^\n]{0,40}\bin use\b/, ([port]) => portInUse(port)),
   onMatch(/Cannot connect to the Docker daemon/, () => ({
     reason: "Docker does not run",
     todo: ["Start Docker, and check that you may use it: \"docker ps\"."]
@@ -166,7 +169,7 @@ const recognizers: ReadonlyArray<Recognize> = [
   })),
   onMatch(/^\s*usage:/im, (_, about) => ({
     reason: "it prints how it is to be used: an argument is missing or wrong",
-    todo: [`Compare its usage, below, with ${args(about)}.`]
+    todo: [`Compare its usage, above, with ${args(about)}.`]
   })),
   onMatch(/(?:SyntaxError|Unexpected token)/, (_, about) => ({
     reason: "its program can't be read",

@@ -431,7 +431,8 @@ describe("credentials of the application", () => {
       const world = World.make()
       world.metadata = { ...world.metadata, token_endpoint_auth_methods_supported: ["client_secret_basic"] }
       yield* Effect.gen(function*() {
-        const session = yield* open({ auth: { ...clientCredentials, scopes: ["a"] } })
+        world.resource = { ...world.resource, scopes_supported: ["a"] }
+        const session = yield* open({ auth: clientCredentials })
         yield* call(session)
         const [token] = world.of("token")
         assert.strictEqual(token!.headers.authorization, `Basic ${btoa("app:canary-app-secret")}`)

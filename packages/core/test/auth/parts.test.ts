@@ -16,7 +16,8 @@ const authority: Authority = {
   methods: undefined,
   scopes: undefined,
   documents: false,
-  sendsIssuer: true
+  sendsIssuer: true,
+  pkce: true
 }
 
 const client: Records.Client = {
@@ -100,7 +101,7 @@ describe("what the browser brings back", () => {
   const about = (params: { readonly [name: string]: string }) => new URLSearchParams(params).toString()
   const good = { code: "c", state: "the-state", iss: "https://as.example" }
   const of = (callback: string, sendsIssuer = true) =>
-    Callback.read(callback, { ...pending, authority: { ...authority, sendsIssuer } })
+    Callback.read(callback, { ...pending, authority: { ...authority, sendsIssuer } }, ["hunter2-canary"])
 
   it("iss-supported: the right iss, as a URL, a query, or a query with its mark", () => {
     for (

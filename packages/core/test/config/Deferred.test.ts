@@ -91,15 +91,54 @@ describe("what is opened", () => {
         url: "https://${HOST}/${TOKEN}/mcp",
         headers: { Authorization: "Bearer ${TOKEN}", "X-Key": { store: "key" } },
         proxy: "http://${PROXY}:8080",
+        tls: {
+          ca: ["plain", { store: "key" }],
+          cert: "${TOKEN}",
+          key: { command: "pass show x" },
+          passphrase: "${TOKEN}."
+        },
         auth: { type: "clientCredentials", clientId: "${HOST}", clientSecret: { command: "pass show x" } }
       })
       const opened = (yield* openOnce(config, everything)) as ResolvedHttp
       assert.strictEqual(opened.url, "https://example.com/env-secret/mcp")
       assert.deepStrictEqual(shown(opened.headers), { Authorization: "Bearer env-secret", "X-Key": "store-secret" })
       assert.strictEqual(Redacted.value(opened.proxy!), "http://proxy.local:8080")
+      const { ca, cert, key, passphrase } = opened.tls!
+      assert.deepStrictEqual([ca, cert, key, passphrase].flat().map((_) => Redacted.value(_!)), [
+        "plain",
+        "store-secret",
+        "env-secret",
+        "command-secret",
+        "env-secret."
+      ])
       assert(typeof opened.auth === "object" && opened.auth.type === "clientCredentials")
       assert.strictEqual(opened.auth.clientId, "example.com")
       assert.strictEqual(Redacted.value(opened.auth.clientSecret!), "command-secret")
+    }))
+
+  it.effect("certificates and keys alone are looked up too, without `expand`, and each is named that can't be", () =>
+    Effect.gen(function*() {
+      const url = "https://a.example"
+      for (const tls of [{ ca: { store: "key" } }, { key: { store: "key" } }, { ca: [{ store: "key" }] }] as const) {
+        const config = yield* http({ url, tls })
+        assert.isFalse(McpConfig.isResolved(config))
+        const opened = (yield* openOnce(config, everything)) as ResolvedHttp
+        assert.deepStrictEqual(
+          [opened.tls?.ca ?? opened.tls?.key].flat().map((_) => Redacted.value(_!)),
+          ["store-secret"]
+        )
+      }
+      const config = yield* http({
+        url,
+        expand: true,
+        tls: { ca: ["${NO_CA}"], cert: "${NO_CERT}", key: { env: "NO_KEY" }, passphrase: { env: "NO_PASS" } }
+      })
+      assert.deepStrictEqual(Object.keys(yield* problemsOf(openOnce(config, everything))), [
+        "tls.ca.0",
+        "tls.cert",
+        "tls.key",
+        "tls.passphrase"
+      ])
     }))
 
   it.effect("every field that can't be resolved is named, and no value", () =>

@@ -51,6 +51,7 @@ const table: ReadonlyArray<readonly [text: string, becomes: string, why?: string
   ["${input:api-key}", "given"],
   ["${input:none:-def}", "def"],
   ["${workspaceFolder}/x", "/work/x"],
+  ["a/${workspaceFolderBasename}.log", "a/work.log"],
   ["${userHome}/x", "/home/me/x"],
   ["${NESTED}", "${VAR}", "a value is not expanded again"],
   ["${DOLLARS}", "$& $1 $$", "nor taken for a pattern"],
@@ -87,6 +88,9 @@ describe("references in texts", () => {
   it.effect("the directory of the project is known only where it is given", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* render("${workspaceFolder:-here}", true), "here")
+      for (const [folder, name] of [["/a/b/", "b"], ["C:\\a\\b", "b"], ["/", ""]] as const) {
+        assert.strictEqual(yield* render("${workspaceFolderBasename:-x}", { workspaceFolder: folder }), name)
+      }
       const problems = yield* problemsOf(render("${workspaceFolder}", true))
       assert.include(problems["args.0"], "give the directory")
     }))

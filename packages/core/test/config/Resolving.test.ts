@@ -20,7 +20,7 @@ const session = (
   Effect.gen(function*() {
     const scope = yield* Scope.make()
     yield* Scope.extend(channel.open(events), scope)
-    return Scope.close(scope, Exit.void)
+    return { close: Scope.close(scope, Exit.void) }
   })
 
 describe("the channel of a configuration with references", () => {
@@ -35,9 +35,9 @@ describe("the channel of a configuration with references", () => {
         assert.deepStrictEqual(clients, [])
         const first = yield* session(channel)
         const second = yield* session(channel)
-        yield* first
-        yield* second
-        yield* yield* session(channel)
+        yield* first.close
+        yield* second.close
+        yield* (yield* session(channel)).close
         assert.deepStrictEqual(clients, ["open https://h/1"])
       }))
       assert.deepStrictEqual(clients, ["open https://h/1", "close https://h/1"])
@@ -54,15 +54,15 @@ describe("the channel of a configuration with references", () => {
         env.VERSION = "2"
         const second = yield* session(channel)
         assert.deepStrictEqual(clients, ["open https://h/1", "open https://h/2"])
-        yield* first
+        yield* first.close
         assert.lengthOf(clients, 2)
-        yield* aside
+        yield* aside.close
         assert.deepStrictEqual(clients.slice(2), ["close https://h/1"])
-        yield* second
+        yield* second.close
         assert.lengthOf(clients, 3)
         // Nobody uses the second one any more: it is closed as soon as there is a third.
         env.VERSION = "3"
-        yield* yield* session(channel)
+        yield* (yield* session(channel)).close
         assert.deepStrictEqual(clients.slice(3), ["open https://h/3", "close https://h/2"])
       }))
       assert.deepStrictEqual(clients.slice(5), ["close https://h/3"])
@@ -78,8 +78,8 @@ describe("the channel of a configuration with references", () => {
         delete env.VERSION
         assert.deepStrictEqual(yield* problemsOf(session(channel)), { url: "there is no variable \"VERSION\"" })
         env.VERSION = "1"
-        yield* yield* session(channel)
-        yield* first
+        yield* (yield* session(channel)).close
+        yield* first.close
         assert.deepStrictEqual(clients, ["open https://h/1"])
       }))
     }))
@@ -91,9 +91,9 @@ describe("the channel of a configuration with references", () => {
       const ends: Array<Effect.Effect<void>> = []
       yield* inScope(Effect.gen(function*() {
         const channel = yield* transport.channel(yield* decoded)
-        ends.push(yield* session(channel))
+        ends.push((yield* session(channel)).close)
         env.VERSION = "2"
-        ends.push(yield* session(channel))
+        ends.push((yield* session(channel)).close)
       }))
       const closed = ["close https://h/1", "close https://h/2"]
       assert.deepStrictEqual(clients.slice(2).sort(), closed)
@@ -107,7 +107,7 @@ describe("the channel of a configuration with references", () => {
       yield* inScope(Effect.gen(function*() {
         const channel = yield* transport.channel(yield* decoded)
         const ends = yield* Effect.all(Array.from({ length: 10 }, () => session(channel)), { concurrency: "unbounded" })
-        yield* Effect.all(ends)
+        yield* Effect.forEach(ends, (_) => _.close)
         assert.deepStrictEqual(clients, ["open https://h/1"])
       }))
     }))
@@ -149,9 +149,9 @@ describe("the channel of a configuration with references", () => {
           const fiber = yield* Effect.fork(Effect.scoped(Effect.zipRight(channel.open(events), Effect.never)))
           for (let i = 0; i < steps; i++) yield* Effect.yieldNow()
           yield* Fiber.interrupt(fiber)
-          yield* first
+          yield* first.close
           env.VERSION = "3"
-          yield* yield* session(channel)
+          yield* (yield* session(channel)).close
           const open = clients.filter((_) => _.startsWith("open")).length
           assert.strictEqual(clients.filter((_) => _.startsWith("close")).length, open - 1)
         }))

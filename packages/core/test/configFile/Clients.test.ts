@@ -77,6 +77,14 @@ const files: ReadonlyArray<{
           "url": "http://localhost:3000/mcp",
           "headers": { "API_KEY": "\${env:MY_TOKEN}" }
         },
+        "oauth-server": {
+          "url": "https://api.example.com/mcp",
+          "auth": {
+            "CLIENT_ID": "\${env:MCP_CLIENT_ID}",
+            "CLIENT_SECRET": "\${env:MCP_CLIENT_SECRET}",
+            "scopes": ["read", "write"]
+          }
+        },
         "local-server": {
           "command": "python",
           "args": ["\${workspaceFolder}/tools/mcp_server.py"],
@@ -90,6 +98,16 @@ const files: ReadonlyArray<{
         transport: "auto",
         url: "http://localhost:3000/mcp",
         headers: { API_KEY: "${env:MY_TOKEN}" }
+      },
+      "oauth-server": {
+        transport: "auto",
+        url: "https://api.example.com/mcp",
+        auth: {
+          type: "oauth",
+          clientId: "${env:MCP_CLIENT_ID}",
+          clientSecret: "${env:MCP_CLIENT_SECRET}",
+          scopes: ["read", "write"]
+        }
       },
       "local-server": {
         transport: "stdio",

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { McpConfig } from "@mcp-runtime/core"
 import * as ConfigFile from "@mcp-runtime/core/ConfigFile"
+import { Effect } from "effect"
 
 const load = (servers: object | string, options?: ConfigFile.LoadOptions, level: ConfigFile.Level = "user") =>
   ConfigFile.load(
@@ -84,9 +86,25 @@ describe("one server that is wrong", () => {
       "error auth.type: must be \"oauth\" or \"clientCredentials\""
     ],
     [{ url: "https://a.example", auth: { type: "clientCredentials" } }, "error auth.clientId: is missing"],
+    [{ url: "https://a.example", auth: { type: "oauth", issuer: "${A}" } }, "error auth.issuer: holds a ref"],
+    [{ url: "https://a.example", auth: { type: "oauth", scopes: ["${A}"] } }, "error auth.scopes: holds a ref"],
+    [{ url: "https://a.example", subscriptions: ["file://${A}"] }, "error subscriptions: holds a ref"],
     [
-      { url: "https://a.example", auth: { type: "oauth", clientSecret: "${A}" } },
-      "error auth.clientSecret: holds a ref"
+      { url: "https://a.example", auth: { type: "oauth", clientId: { env: "A" } } },
+      "error auth.clientId: must be a text that is not empty; a reference in it is written \"${NAME}\""
+    ],
+    [
+      { url: "https://a.example", auth: { CLIENT_ID: "a", REDIRECT: "b" } },
+      "error auth.REDIRECT: is not a known field"
+    ],
+    [
+      { url: "https://a.example", auth: { type: "oauth", clientSecret: { env: " " } } },
+      "error auth.clientSecret: must be a text, or a reference such as { \"env\": \"NAME\" }"
+    ],
+    [
+      { url: "https://a.example", tls: { ca: ["pem", { evn: "A" }], key: 1 } },
+      "error tls.ca: must be certificates in PEM",
+      "error tls.key: must be a text, or a ref"
     ],
     [{ url: "https://a.example", proxy: "socks" }, "error proxy: must be an http:// or https:// URL"],
     [{ command: "npx", enabled: false, args: 1 }, "error args: must be a list"]
@@ -101,6 +119,14 @@ describe("one server that is wrong", () => {
   }
 
   const doubtful: ReadonlyArray<readonly [server: unknown, ...problems: ReadonlyArray<string>]> = [
+    [
+      {
+        url: "https://a.example",
+        tls: { ca: ["./ca.pem"], cert: "${CERT:-/a/b}", key: "C:\\key.pem", passphrase: "a/b" }
+      },
+      "warning tls.ca: is the name of a file, as it seems",
+      "warning tls.key: is the name of a file, as it seems"
+    ],
     [{ command: "npx", argz: [] }, "warning argz: is not a known field: did you mean \"args\"?"],
     [{ command: "npx", working_directory: "a" }, "warning working_directory: is not a known field, and has no effect"],
     [
@@ -239,6 +265,50 @@ describe("a file that is wrong", () => {
   })
 })
 
+describe("references in files", () => {
+  it("auth, tls and proxy hold them, in texts and in place of a whole value, and none is resolved", () => {
+    const references = [
+      { env: "A" },
+      { command: "cat a", timeout: "5 seconds" },
+      { store: "a" },
+      { input: "a" },
+      "${A}"
+    ]
+    for (const reference of references) {
+      for (
+        const server of [
+          { auth: { type: "oauth", clientId: "${ID:-a}", clientSecret: reference } },
+          { auth: { type: "clientCredentials", clientId: "${ID}", privateKey: reference } },
+          { tls: { ca: reference, cert: reference, key: reference, passphrase: reference } },
+          { tls: { ca: [reference, "pem"] } },
+          { proxy: reference }
+        ]
+      ) {
+        const { entries, problems } = load({ x: { url: "https://a.example", ...server } })
+        assert.deepStrictEqual(problems, [])
+        assert.deepInclude(entries[0]!.config as unknown as object, { ...server, expand: true })
+        const decoded = Effect.runSync(McpConfig.decode(entries[0]!.config))
+        assert.isFalse(McpConfig.isResolved(decoded))
+      }
+    }
+  })
+})
+
+describe("the directory of the project", () => {
+  it("is part of the configuration of those that ask for it, and of no other", () => {
+    const asks = [
+      "${workspaceFolder}/x",
+      "${workspaceFolder:-/y}",
+      "a/${workspaceFolderBasename}",
+      "${A:-${workspaceFolder}}"
+    ]
+    for (const text of [...asks, "${workspaceFolders}", "$workspaceFolder"]) {
+      const { config } = load({ x: { ...good, args: [text] } }, { workspaceFolder: "/work" }).entries[0]!
+      assert.deepStrictEqual(config.expand, asks.includes(text) ? { workspaceFolder: "/work" } : true, text)
+    }
+  })
+})
+
 describe("secrets in files of a project", () => {
   const canary = "c4n4ry-9f31-secret"
   const literal: ReadonlyArray<readonly [server: object, field: string]> = [
@@ -248,11 +318,23 @@ describe("secrets in files of a project", () => {
     [{ url: `https://a.example/mcp?api_key=${canary}&b` }, "url"],
     [{ url: "https://a.example", proxy: `http://user:${canary}@a.example` }, "proxy"],
     [{ url: "https://a.example", auth: { type: "oauth", clientId: "a", clientSecret: canary } }, "auth.clientSecret"],
+    [
+      { url: "https://a.example", auth: { type: "clientCredentials", clientId: "a", privateKey: canary } },
+      "auth.privateKey"
+    ],
+    [{ url: "https://a.example", tls: { key: canary } }, "tls.key"],
     [{ url: "https://a.example", tls: { passphrase: canary } }, "tls.passphrase"],
     [{ command: "npx", env: { GITHUB_TOKEN: canary } }, "env.GITHUB_TOKEN"],
     [{ command: "npx", args: [`--api-key=${canary}`] }, "args.0"],
     [{ command: "npx", args: ["--token", canary] }, "args.1"]
   ]
+  const variables = new Map([
+    ["env.GITHUB_TOKEN", "GITHUB_TOKEN"],
+    ["auth.clientSecret", "CLIENT_SECRET"],
+    ["auth.privateKey", "PRIVATE_KEY"],
+    ["tls.key", "TLS_KEY"],
+    ["tls.passphrase", "TLS_PASSPHRASE"]
+  ])
   for (const [server, field] of literal) {
     it(`one in ${field} is a warning there, and nowhere else`, () => {
       const inProject = problemsOf(server, "project")
@@ -260,10 +342,13 @@ describe("secrets in files of a project", () => {
       assert.strictEqual(inProject.problems.length, 1)
       assert.isTrue(inProject.problems[0]!.startsWith(`warning ${field}: looks like a secret`))
       assert.notInclude(inProject.problems[0], canary)
-      const instead = /^(auth|tls)\./.test(field)
-        ? "move the server into your own file"
-        : `write \${${field.startsWith("env.") ? "GITHUB_TOKEN" : "TOKEN"}}`
-      assert.include(inProject.problems[0], instead)
+      const variable = variables.get(field) ?? "TOKEN"
+      assert.include(inProject.problems[0], `write \${${variable}}, and set ${variable} in the environment`)
+      const [section, name] = field.split(".")
+      if (section === "auth" || section === "tls") {
+        const written = JSON.stringify(server).replace(canary, `\${${variable}}`)
+        assert.deepStrictEqual(problemsOf(JSON.parse(written), "project"), { isThere: true, problems: [] }, name)
+      }
       assert.deepStrictEqual(problemsOf(server, "user").problems, [])
     })
   }

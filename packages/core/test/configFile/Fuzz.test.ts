@@ -6,6 +6,9 @@ import * as Format from "../../src/internal/configFile/format.js"
 
 const canary = "c4n4ry9f31"
 
+/** `MCP_FUZZ=20` for twenty times as many inputs. */
+const times = Number(process.env.MCP_FUZZ ?? 1)
+
 const valid = `{
   // comment
   "$schema": "https://example.com/schema.json",
@@ -83,13 +86,13 @@ describe("whatever is in a file", () => {
         for (const { at, by, length } of edits) text = text.slice(0, at) + by + text.slice(at + length)
         check(text)
       }),
-      { numRuns: 3000 }
+      { numRuns: 3000 * times }
     )
   })
 
   it("any text", () => {
     FastCheck.assert(FastCheck.property(FastCheck.string({ maxLength: 200 }), (text) => void check(text)), {
-      numRuns: 1000
+      numRuns: 1000 * times
     })
   })
 
@@ -138,13 +141,13 @@ describe("whatever is in a file", () => {
       FastCheck.property(FastCheck.array(FastCheck.tuple(root, value), { maxLength: 3 }), (fields) => {
         check(JSON.stringify(Object.fromEntries(fields)))
       }),
-      { numRuns: 1000 }
+      { numRuns: 1000 * times }
     )
     FastCheck.assert(
       FastCheck.property(FastCheck.array(FastCheck.tuple(key, server), { maxLength: 3 }), (servers) => {
         check(JSON.stringify({ mcpServers: Object.fromEntries(servers) }))
       }),
-      { numRuns: 3000 }
+      { numRuns: 3000 * times }
     )
   })
 

@@ -79,7 +79,13 @@ describe("the schema of the file format", () => {
       1.5,
       true,
       false,
-      null
+      null,
+      "${A}",
+      { env: "A" },
+      { env: " " },
+      { command: "a", timeout: 5 },
+      { command: "a", timeout: "0 seconds" },
+      { store: "a", env: "b" }
     )
     const key = FastCheck.constantFrom(
       "A",
@@ -98,6 +104,13 @@ describe("the schema of the file format", () => {
       "close",
       "type",
       "clientId",
+      "clientSecret",
+      "CLIENT_ID",
+      "CLIENT_SECRET",
+      "scopes",
+      "ca",
+      "key",
+      "passphrase",
       "verify",
       "afterEof"
     )
@@ -119,7 +132,7 @@ describe("the schema of the file format", () => {
         assert.notStrictEqual(validation._tag, "Unknown")
         // What editors can't know: values that only `McpConfig` judges, and rules between fields.
         const beyond =
-          /must be an (http|https)|a URL|either clientSecret|says the same|says something else|in the list|at most/
+          /must be an (http|https)|a URL|holds a reference|either clientSecret|says the same|says something else|in the list|at most/
         const found = problems.filter(isUnderlined)
         if (found.some((_) => beyond.test(_.problem)) && found.every((_) => beyond.test(_.problem))) return
         if (validation._tag === "Valid") valid++

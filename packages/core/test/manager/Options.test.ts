@@ -126,6 +126,20 @@ describe("McpManager: options", () => {
       assert.strictEqual(yield* phases(manager), "a failed")
     }))
 
+  it.scoped("a server that is configured with a longer handshake has it, unless the application says how long", () =>
+    Effect.gen(function*() {
+      const failsAfter = Effect.fnUntraced(function*(handshake: number | undefined, connectTimeout?: number) {
+        const config = handshake === undefined ? {} : { timeouts: { handshake } }
+        const a = yield* fake("a", { way: "hangs in initialize", config })
+        const manager = yield* over([a], { connectTimeout })
+        return (yield* timed(manager.connectAll, 1000, 600_000)).took
+      })
+      assert.strictEqual(yield* failsAfter(undefined), 10_000)
+      assert.strictEqual(yield* failsAfter(40_000), 40_000)
+      assert.strictEqual(yield* failsAfter(3000), 3000)
+      assert.strictEqual(yield* failsAfter(40_000, 20_000), 20_000)
+    }))
+
   it.scoped("Infinity is all of them, undefined is the default", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(make({

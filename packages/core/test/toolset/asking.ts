@@ -41,7 +41,7 @@ export const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       lines.push({
         level: logLevel._tag,
         text: `${String(message)}${Cause.isEmpty(cause) ? "" : Cause.pretty(cause)}`,
-        server: HashMap.has(annotations, "server") ? of("server") : undefined,
+        server: HashMap.has(annotations, "mcp.server") ? of("mcp.server") : undefined,
         tool: HashMap.has(annotations, "tool") ? of("tool") : undefined
       })
     })

@@ -62,6 +62,9 @@ const problemsOf = (tls: TlsConfig, options: Tls.SecureContextOptions): Readonly
   return [{ field: tls.key === undefined ? "tls" : "tls.key", problem: "does not belong to tls.cert" }]
 }
 
+const authoritiesOf = (tls: TlsConfig | undefined): ReadonlyArray<string> =>
+  tls?.ca === undefined ? [] : (Redacted.isRedacted(tls.ca) ? [tls.ca] : tls.ca).map((_) => Redacted.value(_))
+
 const contextOf = (
   server: string,
   tls: TlsConfig | undefined
@@ -71,13 +74,13 @@ const contextOf = (
       Effect.fail(
         new McpError.ConfigInvalid({ server, operation: "configure", executed: "no", problems: [...problems] })
       )
-    const authorities = tls?.ca === undefined ? [] : typeof tls.ca === "string" ? [tls.ca] : tls.ca
+    const authorities = authoritiesOf(tls)
     if (authorities.some((_) => !isCertificate.test(_))) {
       return invalid([{ field: "tls.ca", problem: "is not a certificate in PEM" }])
     }
     const options: Tls.SecureContextOptions = {
       ...(tls?.ca === undefined ? undefined : { ca: [...authorities] }),
-      ...(tls?.cert === undefined ? undefined : { cert: tls.cert }),
+      ...(tls?.cert === undefined ? undefined : { cert: Redacted.value(tls.cert) }),
       ...(tls?.key === undefined ? undefined : { key: Redacted.value(tls.key) }),
       ...(tls?.passphrase === undefined ? undefined : { passphrase: Redacted.value(tls.passphrase) })
     }
@@ -115,7 +118,7 @@ const proxyOf = (config: McpConfig.AnyHttpConfig): Proxy | undefined => {
   if (config.proxy === undefined) return undefined
   const url = new URL(typeof config.proxy === "string" ? config.proxy : Redacted.value(config.proxy))
   const secure = url.protocol === "https:"
-  const ca = config.tls?.ca
+  const authorities = authoritiesOf(config.tls)
   return {
     secure,
     host: bareHost(url.hostname),
@@ -124,7 +127,7 @@ const proxyOf = (config: McpConfig.AnyHttpConfig): Proxy | undefined => {
       ? undefined
       : basic(url.username, url.password),
     context: secure
-      ? Tls.createSecureContext(ca === undefined ? {} : { ca: [...Tls.rootCertificates].concat(ca) })
+      ? Tls.createSecureContext(authorities.length === 0 ? {} : { ca: [...Tls.rootCertificates, ...authorities] })
       : undefined
   }
 }

@@ -28,6 +28,8 @@ import { Vault } from "./vault.js"
 interface Kept {
   readonly keeper: Keeper
   readonly asking: Asking
+  /** What the browser has brought is redeemed once, also if it is handed in twice. */
+  readonly finishing: Effect.Semaphore
 }
 
 const mostKept = 256
@@ -111,7 +113,7 @@ const keep = (
   const vault = new Vault(config.name, key, store, () => keeper.changed())
   const keeper: Keeper = new Keeper(new Errands(config, vault, exchange), clock, () => asking)
   const asking = new Asking(keeper, authorizer, fork)
-  return { keeper, asking }
+  return { keeper, asking, finishing: Effect.unsafeMakeSemaphore(1) }
 }
 
 const forgetUnused = (all: Map<string, Kept>): void => {
@@ -229,7 +231,7 @@ const begin = ({ asking, keeper }: Kept) =>
     return yield* asking.prepared(known, undefined, beforeOf(keeper))
   })
 
-const finish = ({ asking, keeper }: Kept, callback: string): Effect.Effect<void, McpError.McpError> =>
+const finish = ({ asking, finishing, keeper }: Kept, callback: string): Effect.Effect<void, McpError.McpError> =>
   Effect.scoped(Effect.gen(function*() {
     const { errands } = keeper
     const { pending } = yield* errands.vault.reload
@@ -241,7 +243,7 @@ const finish = ({ asking, keeper }: Kept, callback: string): Effect.Effect<void,
     yield* errands.redeem(yield* errands.requests, pending, callback)
     asking.wake()
     asking.stop()
-  }))
+  })).pipe(finishing.withPermits(1))
 
 const forget = ({ asking, keeper }: Kept): Effect.Effect<void, McpError.McpError> =>
   Effect.scoped(Effect.gen(function*() {

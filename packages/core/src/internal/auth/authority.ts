@@ -24,6 +24,8 @@ export interface Authority {
   readonly documents: boolean
   /** It sends `iss` to the callback. */
   readonly sendsIssuer: boolean
+  /** Whether a code is redeemed only by who asked for it; nothing where it does not say. */
+  readonly pkce: boolean | undefined
 }
 
 const what = "the metadata of the authorization server"
@@ -56,7 +58,8 @@ export const discover = (
 
 /**
  * Of a server that names none, as revision 2025-03-26 of the protocol had it: its own origin is the authorization server,
- * whose endpoints have usual names. They are guessed only where the server is known to want tokens.
+ * whose endpoints have usual names. They are guessed only where the server is known to want tokens. That revision demands
+ * PKCE of every server, and does not know how one would say so.
  */
 export const discoverOwn = (
   requests: Requests,
@@ -67,7 +70,8 @@ export const discoverOwn = (
     const { origin } = server
     const document = yield* firstOf(requests, [new URL(`${origin}${oauth}`)])
     if (document !== undefined) {
-      return yield* read(requests.server, server, document, (_) => _ === origin || _ === `${origin}/`, origin)
+      const own = yield* read(requests.server, server, document, (_) => _ === origin || _ === `${origin}/`, origin)
+      return { ...own, pkce: own.pkce ?? true }
     }
     if (!mayGuess) return undefined
     if (Urls.allowed(origin, server) === undefined) {
@@ -81,7 +85,8 @@ export const discoverOwn = (
       methods: undefined,
       scopes: undefined,
       documents: false,
-      sendsIssuer: false
+      sendsIssuer: false,
+      pkce: true
     }
   })
 
@@ -115,9 +120,6 @@ const read = (
     )
   }
   const pkce = document.code_challenge_methods_supported
-  if (Array.isArray(pkce) && !pkce.includes("S256")) {
-    return fail(`the authorization server ${McpError.displayUrl(issuer)} does not support PKCE with S256`)
-  }
   if (document.token_endpoint === undefined) {
     return fail(`the authorization server ${McpError.displayUrl(issuer)} has no token endpoint`)
   }
@@ -134,12 +136,13 @@ const read = (
     methods: textsOf(document.token_endpoint_auth_methods_supported),
     scopes: Scopes.ofList(document.scopes_supported),
     documents: document.client_id_metadata_document_supported === true,
-    sendsIssuer: document.authorization_response_iss_parameter_supported === true
+    sendsIssuer: document.authorization_response_iss_parameter_supported === true,
+    pkce: pkce === undefined ? undefined : Array.isArray(pkce) && pkce.includes("S256")
   })
 }
 
 const textsOf = (list: unknown): ReadonlyArray<string> | undefined =>
-  Array.isArray(list) ? list.filter((_) => typeof _ === "string").slice(0, 16) : undefined
+  Array.isArray(list) ? list.filter((_) => typeof _ === "string" && _.length <= 64).slice(0, 16) : undefined
 
 const insecure = (field: string, url: unknown): string =>
   `its ${field} ${

@@ -17,7 +17,11 @@ export interface Refused {
 const longest = 16 * 1024
 
 /** The code. `callback` is a URL or its query. */
-export const read = (callback: string, pending: Pending): Either.Either<string, Refused> => {
+export const read = (
+  callback: string,
+  pending: Pending,
+  secrets: ReadonlyArray<string>
+): Either.Either<string, Refused> => {
   const params = paramsOf(callback)
   if (params === undefined) return foreign("it is not the URL to which the browser was sent, nor its query")
   const state = one(params, "state")
@@ -33,7 +37,7 @@ export const read = (callback: string, pending: Pending): Either.Either<string, 
   }
   const error = params.get("error")
   if (error !== null) {
-    const shown = [error, params.get("error_description")].map((_) => Reasons.shown(_, [])).filter((_) =>
+    const shown = [error, params.get("error_description")].map((_) => Reasons.shown(_, secrets)).filter((_) =>
       _ !== undefined
     )
     return own(`the authorization was refused: ${shown.join(", ")}`)

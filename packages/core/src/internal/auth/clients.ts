@@ -11,7 +11,7 @@ import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type { Authority } from "./authority.js"
 import * as Reasons from "./reasons.js"
-import type { Client, Record } from "./record.js"
+import { type Client, otherSecret, type Record } from "./record.js"
 import { objectOf, type Requests } from "./requests.js"
 
 export type OAuth = Extract<NonNullable<McpConfig.AnyHttpConfig["auth"]>, { readonly type: "oauth" }>
@@ -128,7 +128,8 @@ export const register = (
     const body = objectOf(answer.body)
     const clientId = body?.client_id
     if (answer.status < 200 || answer.status > 299 || typeof clientId !== "string" || !printable.test(clientId)) {
-      const why = Reasons.shown(body?.error_description, []) ?? Reasons.shown(body?.error, [])
+      const secrets = requests.exposed()
+      const why = Reasons.shown(body?.error_description, secrets) ?? Reasons.shown(body?.error, secrets)
       return yield* Effect.fail(
         Reasons.unauthorized(
           server,
@@ -145,9 +146,9 @@ export const register = (
       issuer: authority.issuer,
       kind: "registered",
       clientId,
-      clientSecret: typeof secret === "string" && secret !== "" ? Redacted.make(secret) : undefined,
+      clientSecret: typeof secret === "string" && otherSecret.test(secret) ? Redacted.make(secret) : undefined,
       expiresAt: typeof expires === "number" && expires > 0 ? expires * 1000 : undefined,
-      method: typeof method === "string" ? method : undefined,
+      method: usable.find((_) => _ === method),
       redirectUri
     }
   })
@@ -162,6 +163,8 @@ const wished = (methods: ReadonlyArray<string> | undefined): string =>
 
 export type Method = "none" | "client_secret_basic" | "client_secret_post"
 
+const usable: ReadonlyArray<Method> = ["client_secret_basic", "client_secret_post", "none"]
+
 /**
  * How a client shows who it is: as it was registered, where the server supports that; else by what the server supports,
  * also if that is nothing at all while there is a secret.
@@ -170,7 +173,6 @@ export const methodOf = (client: Client, authority: Authority): Method => {
   const { methods } = authority
   if (client.clientSecret === undefined) return "none"
   const supported = (method: string) => methods === undefined || methods.length === 0 || methods.includes(method)
-  const usable: ReadonlyArray<Method> = ["client_secret_basic", "client_secret_post", "none"]
   const registered = usable.find((_) => _ === client.method)
   if (registered !== undefined && supported(registered)) return registered
   return usable.find(supported) ?? "client_secret_basic"

@@ -13,11 +13,13 @@ import type * as Scope from "effect/Scope"
 import type { HttpExchange } from "../../HttpExchange.js"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
+import * as Errors from "../engine/errors.js"
 import * as Authorities from "./authority.js"
 import type { Authority } from "./authority.js"
 import * as Callback from "./callback.js"
 import * as Challenges from "./challenge.js"
 import * as Clients from "./clients.js"
+import { Exposed } from "./exposed.js"
 import * as Pkce from "./pkce.js"
 import * as Reasons from "./reasons.js"
 import * as Records from "./record.js"
@@ -42,13 +44,23 @@ const nobodyListens = "http://127.0.0.1:33418/callback"
 const pageLasts = 10 * 60_000
 const probeTime = 10_000
 
+/** An authorization server that does not say is to be refused; some known ones forget to, so the user may vouch for one. */
+const withoutPkce = ({ issuer, pkce }: Authority, vouchedFor: string | undefined): string | undefined => {
+  if (pkce === true || (pkce === undefined && issuer === vouchedFor)) return undefined
+  const who = `the authorization server ${McpError.displayUrl(issuer)}`
+  return pkce === false
+    ? `${who} does not support PKCE with S256`
+    : `${who} does not say that it supports PKCE; if it does, set "auth.issuer" to it`
+}
+
 /** The Bearer challenge, or nothing: what the server said with its 401 or 403. */
 export type Bearer = Challenges.Challenge | undefined
 
 export class Errands {
-  /** Of the newest channel. */
-  config: McpConfig.AnyHttpConfig
+  private newest!: McpConfig.AnyHttpConfig
   readonly url: URL
+  /** What no error may show. */
+  readonly exposed = new Exposed()
 
   constructor(
     config: McpConfig.AnyHttpConfig,
@@ -57,6 +69,17 @@ export class Errands {
   ) {
     this.config = config
     this.url = Urls.ofServer(config.url)
+  }
+
+  /** Of the newest channel. */
+  get config(): McpConfig.AnyHttpConfig {
+    return this.newest
+  }
+
+  set config(config: McpConfig.AnyHttpConfig) {
+    this.newest = config
+    const secret = typeof config.auth === "object" ? config.auth.clientSecret : undefined
+    if (secret !== undefined) this.exposed.add(Redacted.value(secret))
   }
 
   get server(): string {
@@ -75,7 +98,12 @@ export class Errands {
   }
 
   get requests(): Effect.Effect<Requests.Requests, never, Scope.Scope> {
-    return Effect.suspend(() => Requests.make(this.exchange, this.config))
+    return Effect.suspend(() => Requests.make(this.exchange, this.config, () => this.exposed.spellings))
+  }
+
+  /** Whoever is asked may repeat in the answer what we know. */
+  private said<A>(effect: Effect.Effect<A, McpError.McpError>): Effect.Effect<A, McpError.McpError> {
+    return Effect.mapError(effect, (error) => Errors.without(error, this.exposed.spellings))
   }
 
   /** What the server says without credentials. */
@@ -89,14 +117,14 @@ export class Errands {
       headOnly: true
     } as const
     return Effect.map(
-      requests.send(request),
+      this.said(requests.send(request)),
       ({ header, status }) =>
         status === 401 ? Challenges.bearer(Challenges.parse(header("www-authenticate"))) : undefined
     )
   }
 
   resource(requests: Requests.Requests, bearer: Bearer): Effect.Effect<Resource | undefined, McpError.McpError> {
-    return Resources.discover(requests, this.url, bearer?.params.get("resource_metadata"))
+    return this.said(Resources.discover(requests, this.url, bearer?.params.get("resource_metadata")))
   }
 
   /** Who authorizes its users. Nothing where nothing says that it wants any authorization of this kind. */
@@ -115,19 +143,31 @@ export class Errands {
         auth !== undefined || bearer !== undefined || resource !== undefined
       )
       : Authorities.discover(requests, this.url, issuer)
-    return Effect.map(found, (authority) => authority === undefined ? undefined : { authority, resource, asked })
+    return Effect.map(
+      this.said(found),
+      (authority) => authority === undefined ? undefined : { authority, resource, asked }
+    )
   }
 
   private issuerOf(resource: Resource | undefined): string | undefined {
-    const { auth } = this.config
-    const wished = typeof auth === "object" ? auth.issuer : undefined
-    return resource?.issuers.find((_) => _ === wished) ?? resource?.issuers[0]
+    return resource?.issuers.find((_) => _ === this.wished) ?? resource?.issuers[0]
   }
 
   /** The refresh token belongs to who authorizes the users of this server still. */
   isStillOf(tokens: Records.Tokens, resource: Resource | undefined): boolean {
+    const { issuer } = tokens.authority
     const issuers = resource?.issuers ?? []
-    return issuers.length === 0 || issuers.includes(tokens.authority.issuer)
+    return this.isWished(issuer) && (issuers.length === 0 || issuers.includes(issuer))
+  }
+
+  /** The configuration names no other one, as it may have done since. */
+  private isWished(issuer: string): boolean {
+    return (this.wished ?? issuer) === issuer
+  }
+
+  private get wished(): string | undefined {
+    const { auth } = this.config
+    return typeof auth === "object" ? auth.issuer : undefined
   }
 
   /** New tokens for a refresh token. `false` where it is of no use any more, and forgotten. */
@@ -135,15 +175,25 @@ export class Errands {
     requests: Requests.Requests,
     tokens: Records.Tokens & { readonly refresh: Redacted.Redacted<string> }
   ): Effect.Effect<boolean, McpError.McpError> {
-    return Tokens.refreshed(requests, tokens).pipe(
+    return Tokens.refreshed(requests, { ...tokens, client: this.withSecret(tokens.client) }).pipe(
       Effect.matchEffect({
         onSuccess: (next) => Effect.as(this.vault.save({ ...this.vault.known, tokens: next }), true),
         onFailure: (error) =>
           error._tag === "Rejected"
             ? this.refreshRefused(error, tokens.client)
             : Effect.fail(error)
-      })
+      }),
+      (_) => this.said(_)
     )
+  }
+
+  /** The secret of a configured client is that of the configuration, which may have changed. */
+  private withSecret(client: Records.Client): Records.Client {
+    const { auth } = this.config
+    if (client.kind !== "given" || typeof auth !== "object") return client
+    const { clientSecret } = auth
+    if (clientSecret !== undefined) this.exposed.add(Redacted.value(clientSecret))
+    return { ...client, clientSecret }
   }
 
   /** Only what the authorization server says in its own words is a reason to need a person again. */
@@ -180,7 +230,7 @@ export class Errands {
         (error) => error._tag === "Rejected" ? Reasons.unauthorized(server, error.detail) : error
       )
       yield* vault.save({ ...Records.withClient(vault.known, client), tokens })
-    })
+    }).pipe((_) => this.said(_))
   }
 
   /** The address to which the browser is to come back, as it is registered or configured. */
@@ -210,6 +260,8 @@ export class Errands {
           )
         )
       }
+      const unproven = withoutPkce(authority, oauth.issuer)
+      if (unproven !== undefined) return yield* Effect.fail(Reasons.unauthorized(server, unproven))
       const now = yield* Clock.currentTimeMillis
       const record = yield* vault.reload
       const redirectUri = options.redirectUri ?? this.redirect(authority).registered ?? nobodyListens
@@ -259,7 +311,7 @@ export class Errands {
       }
       yield* vault.save({ ...Records.withClient(record, client), pending: next })
       return next
-    })
+    }).pipe((_) => this.said(_))
   }
 
   /** The person is back: tokens for the code. An authorization that has failed is over, and its page with it. */
@@ -283,15 +335,22 @@ export class Errands {
         )
       )
     const same = (record: Records.Record) => record
-    return Effect.suspend(() => {
-      const code = Callback.read(callback, pending)
+    return this.said(Effect.suspend(() => {
+      const code = Callback.read(callback, pending, this.exposed.spellings)
       if (Either.isLeft(code)) {
         const error = Effect.fail(
           Reasons.unauthorized(server, `what the browser has brought back is not used: ${code.left.detail}`)
         )
         return code.left.own ? Effect.zipRight(over(same), error) : error
       }
-      return Tokens.ofCode(requests, pending, code.right).pipe(
+      this.exposed.add(code.right)
+      if (!this.isWished(pending.authority.issuer)) {
+        const detail = `it was begun with ${
+          McpError.displayUrl(pending.authority.issuer)
+        }, and the configuration names another authorization server now; begin again`
+        return Effect.zipRight(over(same), Effect.fail(Reasons.unauthorized(server, detail)))
+      }
+      return Tokens.ofCode(requests, { ...pending, client: this.withSecret(pending.client) }, code.right).pipe(
         Effect.matchEffect({
           onSuccess: (tokens) => over((record) => ({ ...Records.withClient(record, pending.client), tokens })),
           onFailure: (error) =>
@@ -303,7 +362,7 @@ export class Errands {
               : Effect.zipRight(over(same), Effect.fail(error))
         })
       )
-    })
+    }))
   }
 
   /** An authorization server that has forgotten a client is asked for a new registration the next time. */

@@ -82,7 +82,9 @@ export class Keeper {
 
   /** The record has changed. */
   readonly changed = (): void => {
-    const { tokens } = this.errands.vault.known
+    const { exposed, vault } = this.errands
+    const { tokens } = vault.known
+    exposed.addRecord(vault.known)
     const token = tokens === undefined ? undefined : Redacted.value(tokens.access)
     if (token === this.token) return
     this.token = token
@@ -144,7 +146,7 @@ export class Keeper {
   }
 
   get secrets(): ReadonlyArray<string> {
-    return this.sent
+    return this.errands.exposed.spellings
   }
 
   // ---------------------------------------------------------------------------------------------
@@ -245,7 +247,7 @@ export class Keeper {
     const work = (requests: Requests): Effect.Effect<Outcome | Person, McpError.McpError> =>
       Effect.gen(this, function*() {
         const resource = yield* errands.resource(requests, bearer)
-        if (yield* this.renewed(requests, resource)) return "again"
+        if (yield* this.renewed(requests, resource, true)) return "again"
         if (alone) return "no"
         const found = yield* errands.authority(requests, resource, bearer)
         if (found === undefined) return "no"
@@ -259,6 +261,7 @@ export class Keeper {
             )
           )
         }
+        yield* this.notTooOften
         yield* errands.acquire(requests, clientCredentials, found, undefined)
         this.obtained()
         return "again"
@@ -270,7 +273,11 @@ export class Keeper {
   }
 
   /** Whether there is a new token for a refresh token. One that was never accepted is not worth a new one at once. */
-  private renewed(requests: Requests, resource: Resource | undefined): Effect.Effect<boolean, McpError.McpError> {
+  private renewed(
+    requests: Requests,
+    resource: Resource | undefined,
+    refused: boolean
+  ): Effect.Effect<boolean, McpError.McpError> {
     const { errands } = this
     const { tokens } = errands.vault.known
     if (tokens === undefined || !errands.isStillOf(tokens, resource)) return Effect.succeed(false)
@@ -279,11 +286,21 @@ export class Keeper {
     if (this.unproven.has(Redacted.value(tokens.access)) && !this.memory.mayRenewUnproven(this.now)) {
       return Effect.succeed(false)
     }
-    return Effect.tap(
-      errands.refresh(requests, { ...tokens, refresh }),
-      (done) => Effect.sync(() => done && this.obtained())
-    )
+    return Effect.zipRight(refused ? this.notTooOften : Effect.void, errands.refresh(requests, { ...tokens, refresh }))
+      .pipe(
+        Effect.tap((done) => Effect.sync(() => done && this.obtained()))
+      )
   }
+
+  /** A server that accepts each new token, and refuses it with the next request, is no reason for a new one each time. */
+  private readonly notTooOften: Effect.Effect<void, McpError.McpError> = Effect.suspend(() =>
+    this.memory.mayRenewRefused(this.now) ? Effect.void : Effect.fail(
+      Reasons.unauthorized(
+        this.errands.server,
+        "it has refused many tokens lately that had just been renewed, so they are not renewed for a while"
+      )
+    )
+  )
 
   private renewExpiring(token: string | undefined): Effect.Effect<Outcome, McpError.McpError> {
     const { errands } = this
@@ -292,7 +309,7 @@ export class Keeper {
         const { tokens } = errands.vault.known
         if (tokens === undefined) return "no"
         const { clientCredentials } = errands
-        if (clientCredentials === undefined) return (yield* this.renewed(requests, undefined)) ? "again" : "no"
+        if (clientCredentials === undefined) return (yield* this.renewed(requests, undefined, false)) ? "again" : "no"
         const { authority, resource, scopes } = tokens
         const found: Found = {
           authority,
@@ -317,10 +334,13 @@ export class Keeper {
         const { tokens } = errands.vault.known
         // It was asked for, and not given.
         if (tokens === undefined || Scopes.includes(tokens.scopes, wanted)) return "no"
+        const { clientCredentials } = errands
+        // No person would see what the server makes us ask for.
+        const most = clientCredentials?.scopes
+        if (most !== undefined && !Scopes.includes(most, wanted)) return "no"
         const resource = yield* errands.resource(requests, bearer)
         const found = yield* errands.authority(requests, resource, bearer)
         if (found === undefined) return "no"
-        const { clientCredentials } = errands
         if (clientCredentials === undefined) return { _tag: "Person", found }
         yield* errands.acquire(requests, clientCredentials, found, tokens.scopes)
         this.obtained()

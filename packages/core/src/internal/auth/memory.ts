@@ -13,30 +13,43 @@ const personWait = 30_000
 const mostPages = 3
 const pagesWithin = 10 * 60_000
 const unprovenEvery = 5 * 60_000
+const mostRenewals = 30
+const renewalsWithin = 5 * 60_000
+
+/** A clock may go back: what was in the future is over then. */
+const isWithin = (since: number, now: number, millis: number): boolean => now >= since && now - since < millis
+
+interface Failure {
+  readonly about: string
+  readonly at: number
+  readonly millis: number
+  readonly error: McpError.McpError
+}
 
 export class Memory {
-  private failure: { readonly about: string; readonly until: number; readonly error: McpError.McpError } | undefined
+  private failure: Failure | undefined
   private wait = firstWait
   private pages: Array<number> = []
+  private renewals: Array<number> = []
   private unprovenAt: number | undefined
 
   recall(about: string, now: number): McpError.McpError | undefined {
     const { failure } = this
-    if (failure === undefined || now >= failure.until) return undefined
+    if (failure === undefined || !isWithin(failure.at, now, failure.millis)) return undefined
     return failure.about === about || Reasons.isPassing(failure.error) ? failure.error : undefined
   }
 
   /** Something has failed, whatever it was about, and is not to be tried now. */
   isTroubled(now: number): boolean {
-    return this.failure !== undefined && now < this.failure.until
+    return this.failure !== undefined && isWithin(this.failure.at, now, this.failure.millis)
   }
 
   failed(about: string, error: McpError.McpError, now: number): void {
     if (Reasons.isPassing(error)) {
-      this.failure = { about, error, until: now + this.wait }
+      this.failure = { about, error, at: now, millis: this.wait }
       this.wait = Math.min(longestWait, this.wait * 2)
     } else {
-      this.failure = { about, error, until: now + personWait }
+      this.failure = { about, error, at: now, millis: personWait }
     }
   }
 
@@ -47,7 +60,7 @@ export class Memory {
 
   /** A person is asked: whether that is not too often. */
   mayAsk(now: number): boolean {
-    this.pages = this.pages.filter((_) => now - _ < pagesWithin)
+    this.pages = this.pages.filter((_) => isWithin(_, now, pagesWithin))
     if (this.pages.length >= mostPages) return false
     this.pages.push(now)
     return true
@@ -55,8 +68,16 @@ export class Memory {
 
   /** A token that was never accepted is to be renewed: now and then that helps, as servers have bad moments. */
   mayRenewUnproven(now: number): boolean {
-    if (this.unprovenAt !== undefined && now - this.unprovenAt < unprovenEvery) return false
+    if (this.unprovenAt !== undefined && isWithin(this.unprovenAt, now, unprovenEvery)) return false
     this.unprovenAt = now
+    return true
+  }
+
+  /** A token is to be renewed because it was refused: whether a server that takes some requests does not want it too often. */
+  mayRenewRefused(now: number): boolean {
+    this.renewals = this.renewals.filter((_) => isWithin(_, now, renewalsWithin))
+    if (this.renewals.length >= mostRenewals) return false
+    this.renewals.push(now)
     return true
   }
 

@@ -77,7 +77,7 @@ export const isTroubled = (status: number): boolean => status === 408 || status 
 
 /** A text of an authorization server, which may repeat what it was sent. */
 export const shown = (text: unknown, secrets: ReadonlyArray<string>): string | undefined =>
-  typeof text === "string" && text !== "" ? Classify.excerpt(text.slice(0, 4096), secrets, 256) : undefined
+  typeof text === "string" && text !== "" ? Classify.excerpt(text, secrets, 256) : undefined
 
 /** Whether it may be different a little later, without anybody doing anything. */
 export const isPassing = (error: McpError.McpError): boolean =>

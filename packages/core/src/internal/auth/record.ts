@@ -10,6 +10,12 @@ import { objectOf } from "./requests.js"
 
 type Secret = Redacted.Redacted<string>
 
+/** An access token that a header can carry. */
+export const bearerToken = /^[\x21-\x7e]{1,65536}$/
+
+/** A refresh token or a client's secret (RFC 6749, A.2 and A.17). With all of them, a record is still one that is read. */
+export const otherSecret = /^[\x20-\x7e]{1,16384}$/
+
 /** Who we are to one authorization server. No other one ever sees it. */
 export interface Client {
   readonly issuer: string
@@ -66,9 +72,10 @@ const mostClients = 8
 export const encode = (record: Record): Secret =>
   Redacted.make(JSON.stringify({ version, ...record, clients: record.clients.slice(-mostClients) }, inTheClear))
 
-/** A `Redacted` has hidden itself before `value` is seen. */
+/** A `Redacted` has hidden itself before `value` is seen. What is configured stays where it is. */
 function inTheClear(this: { readonly [key: string]: unknown }, key: string, value: unknown): unknown {
   const own = this[key]
+  if (key === "clientSecret" && this.kind === "given") return undefined
   return Redacted.isRedacted(own) ? Redacted.value(own) : value
 }
 
@@ -109,6 +116,10 @@ const secretOf = (u: unknown): Secret | undefined => (isText(u) ? Redacted.make(
 const textsOf = (u: unknown): ReadonlyArray<string> | undefined =>
   Array.isArray(u) && u.every((_) => typeof _ === "string") ? u : undefined
 
+const isUrl = (u: unknown): u is string => isText(u) && URL.canParse(u)
+/** Also nothing, but not something else. */
+const isUrlOrNothing = (u: unknown): boolean => u === undefined || u === null || isUrl(u)
+
 const kinds: ReadonlySet<unknown> = new Set(["given", "document", "registered"])
 
 const clientOf = (u: unknown): Client | undefined => {
@@ -127,7 +138,8 @@ const clientOf = (u: unknown): Client | undefined => {
 
 const authorityOf = (u: unknown): Authority | undefined => {
   const _ = fieldsOf(u)
-  if (_ === undefined || !isText(_.issuer) || !isText(_.tokenEndpoint)) return undefined
+  if (_ === undefined || !isText(_.issuer) || !isUrl(_.tokenEndpoint)) return undefined
+  if (!isUrlOrNothing(_.authorizationEndpoint) || !isUrlOrNothing(_.registrationEndpoint)) return undefined
   return {
     issuer: _.issuer,
     authorizationEndpoint: textOf(_.authorizationEndpoint),
@@ -136,7 +148,8 @@ const authorityOf = (u: unknown): Authority | undefined => {
     methods: textsOf(_.methods),
     scopes: textsOf(_.scopes),
     documents: _.documents === true,
-    sendsIssuer: _.sendsIssuer === true
+    sendsIssuer: _.sendsIssuer === true,
+    pkce: typeof _.pkce === "boolean" ? _.pkce : undefined
   }
 }
 
@@ -146,6 +159,7 @@ const tokensOf = (u: unknown): Tokens | undefined => {
   const authority = authorityOf(_?.authority)
   const client = clientOf(_?.client)
   if (_ === undefined || access === undefined || authority === undefined || client === undefined) return undefined
+  if (!bearerToken.test(Redacted.value(access))) return undefined
   return {
     access,
     refresh: secretOf(_.refresh),

@@ -12,7 +12,9 @@ import type { HttpClient, HttpExchange, HttpFailure } from "../../HttpExchange.j
 import type * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import { Bytes, decodeText } from "../http/bytes.js"
+import * as Secrets from "../secrets.js"
 import * as Reasons from "./reasons.js"
+import * as Urls from "./urls.js"
 
 export interface Answer {
   readonly status: number
@@ -37,6 +39,8 @@ const maxRedirects = 3
 
 export interface Requests {
   readonly server: string
+  /** What must not show of an answer. */
+  readonly exposed: () => ReadonlyArray<string>
   /** The answer, whatever its status is. */
   readonly send: (request: Request) => Effect.Effect<Answer, McpError.McpError>
   /** The same, where the server may point to another place of its own. */
@@ -45,7 +49,8 @@ export interface Requests {
 
 export const make = (
   exchange: Context.Tag.Service<HttpExchange>,
-  config: McpConfig.AnyHttpConfig
+  config: McpConfig.AnyHttpConfig,
+  exposed: Requests["exposed"] = () => Secrets.none
 ): Effect.Effect<Requests, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     const clients = new Map<string, HttpClient>()
@@ -54,8 +59,9 @@ export const make = (
     const clientOf = (url: URL): Effect.Effect<HttpClient, McpError.McpError> => {
       const known = clients.get(url.origin)
       if (known !== undefined) return Effect.succeed(known)
-      const { headers: _, maxConnections: __, requestHeaders: ___, ...rest } = config
-      return Effect.tap(Scope.extend(exchange.open({ ...rest, url: `${url.origin}/` }), scope), (client) =>
+      const { headers: _, maxConnections: __, requestHeaders: ___, tls, ...rest } = config
+      const trust = tls === undefined ? undefined : { tls: tlsFor(url, tls, config) }
+      return Effect.tap(Scope.extend(exchange.open({ ...rest, ...trust, url: `${url.origin}/` }), scope), (client) =>
         Effect.sync(() => clients.set(url.origin, client)))
     }
 
@@ -74,8 +80,19 @@ export const make = (
         return next === undefined || left === 0 ? Effect.succeed(answer) : follow({ ...request, url: next }, left - 1)
       })
 
-    return { server, send, follow: (request) => follow(request) }
+    return { server, exposed, send, follow: (request) => follow(request) }
   })
+
+/** Who has turned off the check of the server's certificate has not done so for whoever the server names. */
+const tlsFor = (
+  url: URL,
+  tls: NonNullable<McpConfig.AnyHttpConfig["tls"]>,
+  config: McpConfig.AnyHttpConfig
+): NonNullable<McpConfig.AnyHttpConfig["tls"]> => {
+  if (url.origin === Urls.ofServer(config.url).origin || Urls.isLoopback(url)) return tls
+  const { verify: _, ...checked } = tls
+  return checked
+}
 
 const redirectOf = (from: URL, { header, status }: Answer): URL | undefined => {
   const location = header("location")

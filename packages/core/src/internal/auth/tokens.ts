@@ -10,11 +10,13 @@ import * as Redacted from "effect/Redacted"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import { retryAfterMillis } from "../http/classify.js"
+import { valuesOf } from "../http/hidden.js"
+import * as Secrets from "../secrets.js"
 import * as Assertion from "./assertion.js"
 import type { Authority } from "./authority.js"
 import * as Clients from "./clients.js"
 import * as Reasons from "./reasons.js"
-import type { Client, Pending, Tokens } from "./record.js"
+import { bearerToken, type Client, otherSecret, type Pending, type Tokens } from "./record.js"
 import { objectOf, type Requests } from "./requests.js"
 import * as Scopes from "./scopes.js"
 
@@ -159,7 +161,8 @@ const ask = (
     if (tokens !== undefined) return tokens
     const secrets = [...params].filter(([name]) => secretParams.has(name)).map(([, value]) => value)
     if (wanted.client.clientSecret !== undefined) secrets.push(Redacted.value(wanted.client.clientSecret))
-    return yield* Effect.fail(rejected(url, status, body, secrets))
+    const sent = Secrets.spellingsOf([...secrets, ...valuesOf(proof.headers)])
+    return yield* Effect.fail(rejected(url, status, body, [...requests.exposed(), ...sent]))
   })
 
 const errorCode = /^[a-z_]{1,64}$/
@@ -185,10 +188,9 @@ const rejected = (
   )
 }
 
-/** What a header can carry. */
-const bearerToken = /^[\x21-\x7e]{1,65536}$/
-
 const shortestLife = 10_000
+/** What is longer is for ever; this is a time still. */
+const longestLife = 100 * 365 * 86_400_000
 const longestSkew = 30_000
 
 const tokensOf = (
@@ -203,11 +205,11 @@ const tokensOf = (
   const seconds = Number(body.expires_in)
   const life = body.expires_in === undefined || !(seconds > 0) || !Number.isFinite(seconds)
     ? undefined
-    : Math.max(shortestLife, seconds * 1000)
+    : Math.min(longestLife, Math.max(shortestLife, seconds * 1000))
   const next = body.refresh_token
   return {
     access: Redacted.make(access),
-    refresh: typeof next === "string" && next !== "" ? Redacted.make(next) : refresh,
+    refresh: typeof next === "string" && otherSecret.test(next) ? Redacted.make(next) : refresh,
     expiresAt: life === undefined ? undefined : now + life,
     skew: life === undefined ? 0 : Math.min(longestSkew, life / 10),
     scopes: Scopes.union(scopes, Scopes.ofText(typeof body.scope === "string" ? body.scope : undefined)),

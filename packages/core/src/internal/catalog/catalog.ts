@@ -12,6 +12,7 @@ import type * as Catalog from "../../Catalog.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as Check from "../options.js"
+import { shownAs } from "../shownAs.js"
 import { forkIn } from "./flights.js"
 import { KeptList, type Parts, type Source } from "./keptList.js"
 import type { Kind } from "./shelf.js"
@@ -53,6 +54,7 @@ export class Internal implements Catalog.Catalog {
     this.prompts = new KeptList(shelves.prompts, parts)
     this.resources = new KeptList(shelves.resources, parts)
     this.templates = new KeptList(shelves.templates, parts)
+    shownAs(this, "Catalog", () => ({ server: this.server }))
   }
 
   private get all(): ReadonlyArray<KeptList<Kind>> {

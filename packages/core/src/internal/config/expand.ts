@@ -126,6 +126,10 @@ const draftOf = (config: McpConfig.ServerConfig): Draft => {
     )
     return () => Object.fromEntries(values.map(([name, value]) => [name, value()]))
   }
+  const listed = (path: string, given: ReadonlyArray<Redacted.Redacted<string>>) => {
+    const values = given.map((value, i) => secret(`${path}.${i}`, value))
+    return () => values.map((value) => value())
+  }
   const client = (auth: McpConfig.Auth) => {
     if (auth === "none") return () => auth
     const { clientId, clientSecret } = auth
@@ -134,7 +138,17 @@ const draftOf = (config: McpConfig.ServerConfig): Draft => {
       ...(clientSecret && { clientSecret: secret("auth.clientSecret", clientSecret) }),
       ...("privateKey" in auth && auth.privateKey && { privateKey: secret("auth.privateKey", auth.privateKey) })
     }
-    return () => ({ ...auth, ...Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value()])) })
+    return () => ({ ...auth, ...drafted(values) })
+  }
+  const certificates = (tls: NonNullable<McpConfig.AnyHttpConfig["tls"]>) => {
+    const { ca, cert, key, passphrase } = tls
+    const values = {
+      ...(ca && { ca: Redacted.isRedacted(ca) ? secret("tls.ca", ca) : listed("tls.ca", ca) }),
+      ...(cert && { cert: secret("tls.cert", cert) }),
+      ...(key && { key: secret("tls.key", key) }),
+      ...(passphrase && { passphrase: secret("tls.passphrase", passphrase) })
+    }
+    return () => ({ ...tls, ...drafted(values) })
   }
   switch (config.transport) {
     case "inMemory":
@@ -158,6 +172,7 @@ const draftOf = (config: McpConfig.ServerConfig): Draft => {
       const url = plain("url", config.url)
       const headers = config.headers && secrets("headers", config.headers)
       const proxy = config.proxy && secret("proxy", config.proxy)
+      const tls = config.tls && certificates(config.tls)
       const auth = config.auth && client(config.auth)
       return {
         fields,
@@ -165,12 +180,16 @@ const draftOf = (config: McpConfig.ServerConfig): Draft => {
           url: url(),
           ...(headers && { headers: headers() }),
           ...(proxy && { proxy: proxy() }),
+          ...(tls && { tls: tls() }),
           ...(auth && { auth: auth() })
         })
       }
     }
   }
 }
+
+const drafted = (values: { readonly [field: string]: () => unknown }): object =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value()]))
 
 // -------------------------------------------------------------------------------------------------
 // Values
@@ -283,12 +302,18 @@ class Lookup {
       case "userHome":
         return this.once(kind, () => this.resolver.userHome)
       case "workspaceFolder":
-        return typeof this.expand === "object"
-          ? Effect.succeed(this.expand.workspaceFolder)
-          : unset("\"${workspaceFolder}\" has no meaning here: give the directory, `expand: { workspaceFolder }`")
+      case "workspaceFolderBasename": {
+        if (typeof this.expand !== "object") {
+          return unset(`"\${${kind}}" has no meaning here: give the directory, \`expand: { workspaceFolder }\``)
+        }
+        const { workspaceFolder } = this.expand
+        return Effect.succeed(kind === "workspaceFolder" ? workspaceFolder : baseOf(workspaceFolder))
+      }
     }
   }
 }
+
+const baseOf = (path: string): string => path.split(/[\\/]/).filter((_) => _ !== "").at(-1) ?? ""
 
 const failed = (problem: string): Effect.Effect<never, SecretResolver.SecretUnavailable> =>
   Effect.fail(new SecretResolver.SecretUnavailable({ reason: "Failed", problem }))

@@ -62,8 +62,9 @@ const alternatives = (
   const inside = found.flat().filter((_) => _.path.length > path.length)
   if (inside.length > 0) return inside
   const problems = [...new Set(found.flat().map((_) => _.problem))]
+  const exact = problems.find((_) => !_.startsWith("must be "))
   const mustBe = problems.map((_) => _.replace(/^must be (one of )?/, ""))
-  return [{ path, problem: problems.length === 1 ? problems[0]! : `must be ${list(mustBe)}` }]
+  return [{ path, problem: exact ?? (problems.length === 1 ? problems[0]! : `must be ${list(mustBe)}`) }]
 }
 
 const list = (words: ReadonlyArray<string>): string =>

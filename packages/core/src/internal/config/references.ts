@@ -1,6 +1,6 @@
 /**
- * References in texts of a configuration: `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:id}`, `${workspaceFolder}` and
- * `${userHome}`.
+ * References in texts of a configuration: `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:id}`, `${workspaceFolder}`,
+ * `${workspaceFolderBasename}` and `${userHome}`.
  *
  * Owns: what is a reference in a text, and what is only text.
  * May not touch: what a reference stands for.
@@ -8,7 +8,7 @@
 
 /** What stands in place of a reference. */
 export interface Variable {
-  readonly kind: "env" | "input" | "workspaceFolder" | "userHome"
+  readonly kind: "env" | "input" | "workspaceFolder" | "workspaceFolderBasename" | "userHome"
   readonly name: string
   /** What it is where it is not set; it may hold references itself. */
   readonly otherwise: Template | undefined
@@ -82,7 +82,7 @@ export const parse = (text: string): Template | undefined => {
 const variableOf = (prefix: string | undefined, name: string): Pick<Variable, "kind" | "name"> =>
   prefix === "env" || prefix === "input"
     ? { kind: prefix, name }
-    : name === "workspaceFolder" || name === "userHome"
+    : name === "workspaceFolder" || name === "workspaceFolderBasename" || name === "userHome"
     ? { kind: name, name }
     : { kind: "env", name }
 

@@ -6,7 +6,7 @@
  */
 import type { InProcessServer, ServerConfigInput } from "../../McpConfig.js"
 
-/** What can stand for a configuration. */
+/** What can stand for a configuration, and one itself. */
 export type Shorthand = string | URL | InProcessServer | (() => InProcessServer) | ServerConfigInput
 
 export const from = (what: Shorthand, name?: string): ServerConfigInput => {
@@ -15,12 +15,24 @@ export const from = (what: Shorthand, name?: string): ServerConfigInput => {
     return what.protocol === "file:" ? fromPath(pathOf(what), name) : fromUrl(what.href, name)
   }
   if (typeof what === "function") return { name: name ?? "in-process", transport: "inMemory", server: what }
-  if (isServer(what)) return { name: name ?? "in-process", transport: "inMemory", server: () => what }
+  if (isServer(what)) return { name: name ?? "in-process", transport: "inMemory", server: giving(what) }
   return name === undefined ? what : { ...what, name }
 }
 
+/** What is nothing of all this stays as it is, to be refused where it is decoded. */
 const isServer = (what: InProcessServer | ServerConfigInput): what is InProcessServer =>
-  "connect" in what && typeof what.connect === "function"
+  typeof what === "object" && what !== null && "connect" in what && typeof what.connect === "function"
+
+/** The same server twice is the same configuration. */
+const giving = (server: InProcessServer): () => InProcessServer => {
+  const known = givers.get(server)
+  if (known !== undefined) return known
+  const give = () => server
+  givers.set(server, give)
+  return give
+}
+
+const givers = new WeakMap<InProcessServer, () => InProcessServer>()
 
 /** Not `C:\server.js`, where one letter stands before the colon. */
 const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]+:\/\//i.test(text)

@@ -15,6 +15,7 @@ import type * as McpError from "../../McpError.js"
 import * as ToolApproval from "../../ToolApproval.js"
 import { problemsOf } from "../config/problems.js"
 import * as References from "../config/references.js"
+import * as Cursor from "./cursor.js"
 import * as Format from "./format.js"
 import * as Hints from "./hints.js"
 import type * as Jsonc from "./jsonc.js"
@@ -57,8 +58,9 @@ type Fields = Readonly<Record<string, unknown>>
 
 export const isFields = (u: unknown): u is Fields => typeof u === "object" && u !== null && !Array.isArray(u)
 
-export const read = (name: string, server: unknown, context: Context): Candidate => {
+export const read = (name: string, written: unknown, context: Context): Candidate => {
   const { origin, report } = context
+  const server = Cursor.read(written)
   if (!isFields(server)) {
     report.error(
       undefined,
@@ -207,15 +209,19 @@ const check = (kind: Kind, server: Fields): ReadonlyArray<McpError.ConfigProblem
 
 /** A reference where none is looked up would be sent as it is. */
 const unresolvable = (server: Fields, report: ServerReport): void => {
-  for (const field of ["auth", "tls"]) {
-    const values = isFields(server[field]) ? server[field] : {}
-    for (const [name, value] of Object.entries(values)) {
-      if (typeof value === "string" && References.isTemplate(value)) {
-        report.error(`${field}.${name}`, "holds a reference, which is not resolved in this field")
-      }
-    }
+  const auth = isFields(server.auth) ? server.auth : {}
+  for (const name of Object.keys(auth).filter((_) => !resolvedOfAuth.has(_))) refuse(`auth.${name}`, auth[name], report)
+  refuse("subscriptions", server.subscriptions, report)
+}
+
+const refuse = (field: string, value: unknown, report: ServerReport): void => {
+  const texts = Array.isArray(value) ? value : [value]
+  if (texts.some((_) => typeof _ === "string" && References.isTemplate(_))) {
+    report.error(field, "holds a reference, which is not resolved in this field")
   }
 }
+
+const resolvedOfAuth: ReadonlySet<string> = new Set(["clientId", "clientSecret", "privateKey"])
 
 /** What goes into the configuration as it is. */
 const pick = (server: Fields, fields: ReadonlyArray<string>): Fields =>
@@ -264,7 +270,9 @@ const shared = (server: Fields, { options }: Context): Fields => {
  * that others are the same server in each project.
  */
 const expandOf = (server: Fields, { workspaceFolder }: LoadOptions): McpConfig.Expand =>
-  workspaceFolder !== undefined && JSON.stringify(server).includes("${workspaceFolder}") ? { workspaceFolder } : true
+  workspaceFolder !== undefined && /\$\{workspaceFolder(Basename)?(\}|:-)/.test(JSON.stringify(server))
+    ? { workspaceFolder }
+    : true
 
 /** Numbers and booleans as text. `null`, which VS Code has for variables that are not set, is left out. */
 const valuesOf = (record: Fields, document: Jsonc.Document): Fields =>
@@ -341,9 +349,10 @@ const decode = (config: Fields, server: Fields, report: ServerReport): void => {
 
 const warnOfSecrets = (server: Fields, report: ServerReport): void => {
   for (const { field, variable } of Secrets.find(server)) {
-    const instead = variable === undefined
-      ? "move the server into your own file"
-      : `write \${${variable}}, and set ${variable} in the environment`
-    report.warning(field, `looks like a secret in a file of the project, which others get too: ${instead}`)
+    report.warning(
+      field,
+      "looks like a secret in a file of the project, which others get too: " +
+        `write \${${variable}}, and set ${variable} in the environment`
+    )
   }
 }

@@ -23,8 +23,6 @@ const value = <A>(
 const optional = <A>(schema: Schema.Schema<A>, description: string) =>
   Schema.optional(schema.annotations({ description }))
 
-const anyText = value((u) => typeof u === "string", "must be a text", { type: "string" })
-
 const text = value(
   (u): u is string => typeof u === "string" && u.trim() !== "",
   "must be a text that is not empty",
@@ -79,21 +77,23 @@ const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> =>
 
 const isText = (u: unknown): u is string => typeof u === "string" && u !== ""
 
+const isWord = (u: unknown): u is string => isText(u) && u.trim() !== ""
+
 const hasOnly = (u: object, ...fields: ReadonlyArray<string>) => Object.keys(u).every((_) => fields.includes(_))
 
 /** A value that is found when the server is connected, and never stands in a file. */
 const isReference = (u: unknown): boolean =>
   isRecord(u) && (
     Object.hasOwn(u, "command")
-      ? isText(u.command) && (!Object.hasOwn(u, "timeout") || isDuration(u.timeout)) && hasOnly(u, "command", "timeout")
-      : Object.keys(u).length === 1 && ["env", "store", "input"].some((_) => Object.hasOwn(u, _) && isText(u[_]))
+      ? isWord(u.command) && (!Object.hasOwn(u, "timeout") || isDuration(u.timeout)) && hasOnly(u, "command", "timeout")
+      : Object.keys(u).length === 1 && ["env", "store", "input"].some((_) => Object.hasOwn(u, _) && isWord(u[_]))
   )
 
 const referenceTo = (field: string, description: string, more: JsonSchema = {}): JsonSchema => ({
   type: "object",
   description,
   required: [field],
-  properties: { [field]: { type: "string", minLength: 1 }, ...more },
+  properties: { [field]: { type: "string", pattern: "\\S" }, ...more },
   additionalProperties: false
 })
 
@@ -114,16 +114,18 @@ const plainTypes = ["string", "number", "boolean"]
 
 const argument = value(isPlain, "must be a text", { type: plainTypes })
 
+const orReference = `must be a text, or a reference such as { "env": "NAME" }`
+
 const header = value(
   (u): u is unknown => isPlain(u) || isReference(u),
-  `must be a text, or a reference such as { "env": "NAME" }`,
+  orReference,
   { anyOf: [{ type: plainTypes }, ...references] },
   "Value"
 )
 
 const variable = value(
   (u): u is unknown => u === null || isPlain(u) || isReference(u),
-  `must be a text, or a reference such as { "env": "NAME" }`,
+  orReference,
   { anyOf: [{ type: [...plainTypes, "null"] }, ...references] },
   "Variable"
 )
@@ -202,7 +204,30 @@ const lifetime = value(
   }
 )
 
-const secret = value(isText, "must be a text that is not empty", { type: "string", minLength: 1 })
+const passphrase = value(
+  (u): u is unknown => typeof u === "string" || isReference(u),
+  orReference,
+  { anyOf: [{ type: "string" }, ...references] }
+)
+
+const isSecret = (u: unknown): boolean => isText(u) || isReference(u)
+
+const secret = value((u): u is unknown => isSecret(u), orReference, {
+  anyOf: [{ type: "string", minLength: 1 }, ...references]
+}, "Secret")
+
+const proxy = value(
+  (u): u is unknown => isWord(u) || isReference(u),
+  orReference,
+  { anyOf: [{ type: "string", pattern: "\\S" }, ...references] }
+)
+
+/** It is no secret, and sent as it is wherever it is shown. */
+const clientId = value(
+  isWord,
+  `must be a text that is not empty; a reference in it is written "\${NAME}"`,
+  { type: "string", pattern: "\\S" }
+)
 
 const texts = list(text, `must be a list of texts`)
 
@@ -210,7 +235,7 @@ const auth = Schema.Union(
   Schema.Literal("none"),
   Schema.Struct({
     type: Schema.Literal("oauth"),
-    clientId: Schema.optional(text),
+    clientId: Schema.optional(clientId),
     clientSecret: Schema.optional(secret),
     issuer: Schema.optional(text),
     clientMetadataUrl: Schema.optional(text),
@@ -220,7 +245,7 @@ const auth = Schema.Union(
   }),
   Schema.Struct({
     type: Schema.Literal("clientCredentials"),
-    clientId: text,
+    clientId,
     clientSecret: Schema.optional(secret),
     privateKey: Schema.optional(secret),
     algorithm: Schema.optional(oneOf("ES256", "RS256")),
@@ -339,19 +364,19 @@ export const Remote = Schema.Struct({
     Schema.Struct({
       ca: Schema.optional(
         value(
-          (u): u is unknown => isText(u) || (Array.isArray(u) && u.every(isText)),
-          "must be certificates in PEM: a text, or a list of texts",
-          { anyOf: [{ type: "string", minLength: 1 }, names] }
+          (u): u is unknown => isSecret(u) || (Array.isArray(u) && u.every(isSecret)),
+          `must be certificates in PEM: a text, a reference such as { "env": "NAME" }, or a list of them`,
+          { anyOf: [{ $ref: "#/$defs/Secret" }, { type: "array", items: { $ref: "#/$defs/Secret" } }] }
         )
       ),
       cert: Schema.optional(secret),
       key: Schema.optional(secret),
-      passphrase: Schema.optional(anyText),
+      passphrase: Schema.optional(passphrase),
       verify: Schema.optional(truth)
     }),
     "Certificates, as texts in PEM."
   ),
-  proxy: optional(text, "http://host:port of a proxy."),
+  proxy: optional(proxy, "http://host:port of a proxy."),
   maxConnections: optional(wholeNumber, "How many connections may be open for requests."),
   recovery: optional(
     oneOf("shared", "isolated"),

@@ -76,7 +76,7 @@ export const unknown = (field: string): string => {
 
 /** Warnings about values. */
 export const values = (server: Fields, report: ServerReport): void => {
-  const { command, cwd, headers, timeout, url } = server
+  const { command, cwd, headers, timeout, tls, url } = server
   if (typeof command === "string") ofCommand(command, report)
   if (typeof cwd === "string" && isHome(cwd)) report.warning("cwd", home)
   if (typeof timeout === "number" && timeout > 0 && timeout < 1000) {
@@ -85,6 +85,9 @@ export const values = (server: Fields, report: ServerReport): void => {
   if (typeof url === "string" && isShellVariable(url)) report.warning("url", shellVariable)
   for (const [name, value] of Object.entries(typeof headers === "object" && headers !== null ? headers : {})) {
     if (typeof value === "string" && isShellVariable(value)) report.warning(`headers.${name}`, shellVariable)
+  }
+  for (const [name, value] of Object.entries(typeof tls === "object" && tls !== null ? tls : {})) {
+    if (name !== "passphrase" && [value].flat().some(isFile)) report.warning(`tls.${name}`, file)
   }
 }
 
@@ -108,6 +111,12 @@ const launchers: ReadonlySet<string> = new Set(
 )
 
 const isHome = (text: string): boolean => /^~[\\/]/.test(text)
+
+/** PEM has lines. */
+const isFile = (u: unknown): boolean =>
+  typeof u === "string" && /^[^\r\n]*[\\/.][^\r\n]*$/.test(u) && !u.startsWith("-----") && !u.includes("${")
+
+const file = `is the name of a file, as it seems: PEM is written here, or { "command": "cat <the file>" }`
 
 const home = `~ means nothing here: write \${userHome}`
 

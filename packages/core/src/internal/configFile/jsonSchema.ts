@@ -6,12 +6,21 @@
 import * as JSONSchema from "effect/JSONSchema"
 import * as Schema from "effect/Schema"
 import type { JsonObject } from "../../McpProtocol.js"
+import * as Cursor from "./cursor.js"
 import { fields, Local, notePatterns, Remote } from "./format.js"
 
 const { $defs, $schema } = JSONSchema.make(Schema.Union(Local, Remote))
 
 /** Notes may stand in a server, which a closed object must know. */
 const withNotes = (definition: object | undefined): JsonObject => ({ ...definition, patternProperties: notePatterns })
+
+const withCursor = (definition: JSONSchema.JsonSchema7 | undefined): object => {
+  const { auth, ...properties } = definition !== undefined && "properties" in definition ? definition.properties : {}
+  return { ...definition, properties: { ...properties, auth: { ...auth, anyOf: [...anyOf(auth), Cursor.authSchema] } } }
+}
+
+const anyOf = (schema: JSONSchema.JsonSchema7 | undefined): ReadonlyArray<object> =>
+  schema !== undefined && "anyOf" in schema ? schema.anyOf : []
 
 const mayStand = Object.fromEntries([...fields.local, ...fields.remote].map((_) => [_, true]))
 
@@ -31,7 +40,7 @@ const switchedOff: JsonObject = {
 const definitions: JsonObject = {
   ...$defs,
   LocalServer: withNotes($defs?.LocalServer),
-  RemoteServer: withNotes($defs?.RemoteServer),
+  RemoteServer: withNotes(withCursor($defs?.RemoteServer)),
   SwitchedOff: withNotes(switchedOff),
   Server: { anyOf: ["LocalServer", "RemoteServer", "SwitchedOff"].map((_) => ({ $ref: `#/$defs/${_}` })) }
 }

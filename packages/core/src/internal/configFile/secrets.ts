@@ -6,10 +6,10 @@
  */
 type Fields = Readonly<Record<string, unknown>>
 
-/** A field with what looks like a secret, and the name of a variable that could hold it where one can be referred to. */
+/** A field with what looks like a secret, and the name of a variable that could hold it. */
 export interface Found {
   readonly field: string
-  readonly variable?: string
+  readonly variable: string
 }
 
 const secretHeader = /^(proxy-)?authorization$|^cookie$|token|secret|password|api[-_]?key|access[-_]?key/i
@@ -30,12 +30,22 @@ const inRecord = (field: string, record: unknown, isSecret: (name: string) => bo
     [] :
     Object.entries(record).flatMap(([name, value]) =>
       isSecret(name) && isLiteral(value) && !isPath(value)
-        ? [{ field: `${field}.${name}`, ...variableIn(field, name) }]
+        ? [{ field: `${field}.${name}`, variable: variableIn(field, name) }]
         : []
     )
 
-const variableIn = (field: string, name: string): Pick<Found, "variable"> =>
-  field === "env" ? { variable: variableOf(name) } : field === "headers" ? { variable: "TOKEN" } : {}
+const variableIn = (field: string, name: string): string => {
+  switch (field) {
+    case "env":
+      return variableOf(name)
+    case "auth":
+      return name.replace(/[A-Z]/g, "_$&").toUpperCase()
+    case "tls":
+      return `TLS_${name.toUpperCase()}`
+    default:
+      return "TOKEN"
+  }
+}
 
 /** `--api-key=...`, or `--api-key` and what follows it. */
 const inArguments = (args: unknown): ReadonlyArray<Found> =>

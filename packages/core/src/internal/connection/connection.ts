@@ -19,6 +19,7 @@ import * as Catalog from "../catalog/catalog.js"
 import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import { Hub } from "../hub.js"
+import { shownAs } from "../shownAs.js"
 import { type Budget, Calls } from "./calls.js"
 import { Ladder, settings } from "./ladder.js"
 import type { Live } from "./live.js"
@@ -132,7 +133,7 @@ const visible = (
       if (isTraced(fiber)) return traced(server, operation, calls.perform(sent(operation), budget))
       return calls.perform(hasSpan(fiber) ? sent(operation) : operation, budget)
     })
-  return {
+  const connection: Connection = {
     server,
     config,
     state: Effect.sync(() => owner.state),
@@ -186,6 +187,7 @@ const visible = (
     budget: (options) => calls.budget(options),
     inTime: (effect, method, options) => calls.inTimeFor(effect, method, options)
   }
+  return shownAs(connection, "McpConnection", () => ({ server, state: owner.state._tag }))
 }
 
 /** Whoever gets no session, or is interrupted while it waits for one, holds nothing. */

@@ -15,6 +15,7 @@ import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import { freezeByItem } from "../protocol/json.js"
+import * as Secrets from "../secrets.js"
 import { type Beginning, Begun } from "./begun.js"
 import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
@@ -504,7 +505,7 @@ export class Engine {
     if (!frozen && result === undefined) {
       this.finish(pending, Effect.fail(this.invalid(pending, "it is nested too deeply", undefined)))
     } else if (message.error !== undefined) {
-      this.finish(pending, Effect.fail(Errors.remote(this.server, pending.method, message.error)))
+      this.finish(pending, Effect.fail(Errors.remote(this.server, pending.method, message.error, this.secrets)))
     } else {
       const decoded = pending.decode(result)
       if (pending.beginning !== undefined && "value" in decoded) {
@@ -534,13 +535,12 @@ export class Engine {
   }
 
   private invalid(pending: Pending, detail: string, result: unknown): McpError.McpError {
-    return new McpError.InvalidResult({
-      server: this.server,
-      operation: pending.method,
-      executed: "yes",
-      detail,
-      result
-    })
+    return Errors.invalid(this.server, pending.method, detail, result, this.secrets)
+  }
+
+  /** What the server was given and may repeat, to be asked for only where something of it might show. */
+  get secrets(): ReadonlyArray<string> {
+    return this.transport?.secrets?.() ?? Secrets.none
   }
 
   /** Some servers answer a numeric id with its text. What has not been asked yet has no answer. */

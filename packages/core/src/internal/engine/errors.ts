@@ -3,6 +3,7 @@
  */
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
+import * as Secrets from "../secrets.js"
 
 type Constructor = new(fields: object) => McpError.McpError
 
@@ -14,6 +15,15 @@ export const about = (
 ): McpError.McpError => {
   const { _tag: _, ...fields } = error as unknown as Record<string, unknown>
   return new (error.constructor as Constructor)({ ...fields, operation, executed })
+}
+
+/** The same error without secrets that a server has repeated in what it is about. */
+export const without = (error: McpError.McpError, secrets: ReadonlyArray<string>): McpError.McpError => {
+  const { _tag: _, executed, operation, server, ...said } = error as unknown as Record<string, unknown>
+  const shown = Secrets.withoutInValue(said, secrets)
+  return shown === said
+    ? error
+    : new (error.constructor as Constructor)({ ...shown as object, server, operation, executed })
 }
 
 const unsent = new WeakSet<McpError.McpError>()
@@ -33,14 +43,20 @@ const notExecutedCodes: ReadonlySet<number> = new Set([
 
 /**
  * A JSON-RPC error of the server. Only two codes promise that nothing was executed: servers use -32602 also for results
- * that failed their own validation, after the tool ran.
+ * that failed their own validation, after the tool ran. The server may repeat `secrets`, which are not shown.
  */
-export const remote = (server: string, operation: string, error: unknown): McpError.McpError => {
-  const { code, data, message } = McpProtocol.isObject(error)
+export const remote = (
+  server: string,
+  operation: string,
+  error: unknown,
+  secrets: ReadonlyArray<string> = Secrets.none
+): McpError.McpError => {
+  const { code, message, ...rest } = McpProtocol.isObject(error)
     ? error
     : { code: undefined, data: undefined, message: undefined }
+  const data = Secrets.withoutInValue(rest.data, secrets)
   const numeric = typeof code === "number" ? code : McpProtocol.ErrorCode.InternalError
-  const reason = typeof message === "string" ? McpError.displayText(message, 4096) : "(no message)"
+  const reason = typeof message === "string" ? Secrets.shown(message, secrets, 4096) : "(no message)"
   const executed = notExecutedCodes.has(numeric) ? "no" : "maybe"
   if (numeric === McpProtocol.ErrorCode.UrlElicitationRequired) {
     const elicitations = urlElicitations(data)
@@ -50,6 +66,22 @@ export const remote = (server: string, operation: string, error: unknown): McpEr
   }
   return new McpError.RemoteError({ server, operation, executed, code: numeric, reason, data })
 }
+
+/** What the server has answered can't be used; it ran. */
+export const invalid = (
+  server: string,
+  operation: string,
+  detail: string,
+  result: unknown,
+  secrets: ReadonlyArray<string>
+): McpError.McpError =>
+  new McpError.InvalidResult({
+    server,
+    operation,
+    executed: "yes",
+    detail: Secrets.without(detail, secrets),
+    result: Secrets.withoutInValue(result, secrets)
+  })
 
 const urlElicitations = (data: unknown): Array<{ elicitationId: string; url: string; message: string }> => {
   const list = McpProtocol.isObject(data) && Array.isArray(data.elicitations) ? data.elicitations : []

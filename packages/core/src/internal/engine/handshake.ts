@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
+import * as Secrets from "../secrets.js"
 import type { Call, Decoder, Engine } from "./engine.js"
 import * as Errors from "./errors.js"
 
@@ -44,7 +45,7 @@ export const handshake = (
           operation: "initialize",
           executed: "no",
           requested: McpProtocol.latestProtocolVersion,
-          offered: [McpError.displayText(info.protocolVersion, 64)],
+          offered: [Secrets.shown(info.protocolVersion, engine.secrets, 64)],
           supported: McpProtocol.supportedProtocolVersions
         })
       )

@@ -32,7 +32,7 @@ export class Warnings {
     const log = ourOwnFault.has(kind) ? Effect.logWarning : Effect.logDebug
     Runtime.runFork(this.runtime)(
       log(`MCP server "${this.server}": ${McpError.displayText(detail, 512)}`).pipe(
-        Effect.annotateLogs({ server: this.server, warning: kind, count })
+        Effect.annotateLogs({ "mcp.server": this.server, warning: kind, count })
       )
     )
   }

@@ -25,6 +25,8 @@ import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { Channel, MessageTransport, TransportEvents } from "../../McpTransport.js"
+import * as Secrets from "../secrets.js"
+import { shownAs } from "../shownAs.js"
 import * as LegacySse from "./legacySse.js"
 import * as StreamableHttp from "./streamableHttp.js"
 import type { Timers } from "./timers.js"
@@ -88,13 +90,17 @@ class Auto implements MessageTransport {
     private readonly first: Scope.CloseableScope,
     private readonly second: Scope.CloseableScope,
     private readonly credentials: Credentials | undefined
-  ) {}
+  ) {
+    shownAs(this, "MessageTransport", () => ({ server: config.name, transport: this.kind() }))
+  }
 
   readonly kind = () => this.current.kind()
 
   readonly sessionId = () => this.current.sessionId()
 
   readonly stderrTail = () => undefined
+
+  readonly secrets = () => this.current.secrets?.() ?? Secrets.none
 
   readonly listen: Effect.Effect<void> = Effect.suspend(() => this.current.listen)
 

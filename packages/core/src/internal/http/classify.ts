@@ -21,6 +21,7 @@ import type { HttpFailure } from "../../HttpExchange.js"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import * as Errors from "../engine/errors.js"
+import * as Secrets from "../secrets.js"
 
 /** The request that a refusal is about. */
 export interface Asked {
@@ -117,7 +118,7 @@ const ofChallenge = (asked: Asked, refusal: Refusal): McpError.McpError => {
   const { operation, server } = asked
   const challenge = refusal.challenge === undefined
     ? undefined
-    : withoutSecrets(refusal.challenge, asked.secrets).slice(0, challengeExcerpt)
+    : Secrets.without(refusal.challenge, asked.secrets).slice(0, challengeExcerpt)
   if (refusal.status === 401) {
     return new McpError.Unauthorized({ server, operation, executed: "no", ...optional("challenge", challenge) })
   }
@@ -144,7 +145,7 @@ const versionMismatch = (asked: Asked, offered: ReadonlyArray<string>) =>
 /** The exchange failed before anything of an answer came. */
 export const ofFailure = (asked: Asked, url: string, failure: HttpFailure): McpError.McpError => {
   const { operation, server } = asked
-  const detail = McpError.displayText(withoutSecrets(failure.detail, asked.secrets), bodyExcerpt)
+  const detail = excerpt(failure.detail, asked.secrets)
   if (!failure.sent) {
     return new McpError.ConnectFailed({
       server,
@@ -172,23 +173,11 @@ export const retryAfterMillis = (value: string | undefined, now: number): number
 
 /** The part of a text from the server that an error shows. */
 export const excerpt = (text: string, secrets: ReadonlyArray<string>, max: number = bodyExcerpt): string =>
-  McpError.displayText(withoutSecrets(text, secrets), max)
+  Secrets.shown(text, secrets, max)
 
 /** A place, without what a person may not see; its path may hold a secret. */
 export const shownUrl = (url: string, secrets: ReadonlyArray<string>): string =>
-  withoutSecrets(McpError.displayUrl(url), secrets)
-
-const withoutSecrets = (text: string, secrets: ReadonlyArray<string>): string => {
-  let shown = text
-  for (const secret of longestFirst(secrets)) {
-    if (shown.includes(secret)) shown = shown.replaceAll(secret, "<redacted>")
-  }
-  return shown
-}
-
-/** One secret may be a part of another. */
-const longestFirst = (secrets: ReadonlyArray<string>): ReadonlyArray<string> =>
-  [...secrets].sort((a, b) => b.length - a.length)
+  Secrets.without(McpError.displayUrl(url), secrets)
 
 const scopeOf = (challenge: string): string | undefined => {
   const found = /(?:^|[\s,])scope\s*=\s*(?:"([^"]*)"|([^\s,"]+))/i.exec(challenge)
@@ -196,7 +185,7 @@ const scopeOf = (challenge: string): string | undefined => {
 }
 
 const locationOf = (asked: Asked, { location, status }: Refusal): string | undefined =>
-  location === undefined || status < 300 || status >= 400 ? undefined : withoutSecrets(location, asked.secrets)
+  location === undefined || status < 300 || status >= 400 ? undefined : Secrets.without(location, asked.secrets)
 
 /** The answer to a POST that was executed may be at the place that 302 and 303 point to. */
 const executedOf = (asked: Asked, status: number, rpc: RpcError | undefined): McpError.Executed => {
@@ -236,15 +225,8 @@ const rpcErrorOf = (body: string, { id, secrets }: Asked): RpcError | undefined 
   return { code, exact, data: shownData(data, secrets) }
 }
 
-/** Secrets are replaced as JSON writes them, whichever escapes the server has used. */
-const shownData = (data: unknown, secrets: ReadonlyArray<string>): unknown => {
-  if (data === undefined || !McpProtocol.freeze(data)) return undefined
-  const text = JSON.stringify(data)
-  const shown = withoutSecrets(text, secrets.map((_) => JSON.stringify(_).slice(1, -1)))
-  if (shown === text) return data
-  const cleaned = parse(shown)
-  return McpProtocol.freeze(cleaned) ? cleaned : undefined
-}
+const shownData = (data: unknown, secrets: ReadonlyArray<string>): unknown =>
+  McpProtocol.freeze(data) ? Secrets.withoutInValue(data, secrets) : undefined
 
 const parse = (text: string): unknown => {
   try {

@@ -22,6 +22,7 @@ import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { MessageTransport, TransportEvents } from "../../McpTransport.js"
+import { shownAs } from "../shownAs.js"
 import * as Classify from "./classify.js"
 import type { StreamEnd } from "./eventReader.js"
 import { EventReader } from "./eventReader.js"
@@ -61,6 +62,7 @@ class LegacySse implements MessageTransport, Reader, Source {
 
   constructor(private readonly wire: Wire) {
     this.inbox = new Inbox(wire.events, wire)
+    shownAs(this, "MessageTransport", () => ({ server: wire.server, transport: this.kind() }))
   }
 
   readonly kind = () => "sse" as const
@@ -68,6 +70,8 @@ class LegacySse implements MessageTransport, Reader, Source {
   readonly sessionId = () => undefined
 
   readonly stderrTail = () => undefined
+
+  readonly secrets = () => Wires.lent(this.wire, undefined)
 
   readonly listen: Effect.Effect<void> = Effect.void
 
@@ -164,7 +168,7 @@ class LegacySse implements MessageTransport, Reader, Source {
     if (url.origin !== this.wire.target.origin) {
       return this.end(
         this.refusedToOpen(
-          `the endpoint it gives is at another origin: ${Classify.shownUrl(url.href, this.wire.target.secrets)}`
+          `the endpoint it gives is at another origin: ${Classify.shownUrl(url.href, this.shownSecrets)}`
         )
       )
     }

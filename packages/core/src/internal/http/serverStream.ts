@@ -188,6 +188,8 @@ export class ServerStream implements Reader {
 
   private warn(detail: string): void {
     const { wire } = this.context
-    if (!wire.closed) wire.events.warning("StreamFailed", `the standalone stream: ${detail}`)
+    if (!wire.closed) {
+      wire.events.warning("StreamFailed", `the standalone stream: ${Classify.excerpt(detail, this.shownSecrets, 512)}`)
+    }
   }
 }

@@ -15,6 +15,7 @@ import * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { MessageTransport, TransportEvents } from "../../McpTransport.js"
+import { shownAs } from "../shownAs.js"
 import { HttpSession } from "./httpSession.js"
 import { Inbox } from "./inbox.js"
 import * as Losses from "./losses.js"
@@ -53,6 +54,7 @@ class StreamableHttp implements MessageTransport {
     this.session = new HttpSession(wire.target)
     this.inbox = new Inbox(wire.events, wire)
     this.context = { wire, session: this.session, inbox: this.inbox }
+    shownAs(this, "MessageTransport", () => ({ server: wire.server, transport: this.kind() }))
   }
 
   readonly kind = () => "http" as const
@@ -60,6 +62,8 @@ class StreamableHttp implements MessageTransport {
   readonly sessionId = () => this.session.id
 
   readonly stderrTail = () => undefined
+
+  readonly secrets = () => Wires.lent(this.wire, this.session.id)
 
   readonly send: MessageTransport["send"] = (message, sent) => {
     if (this.wire.closed) {

@@ -16,8 +16,10 @@ import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type { TransportEvents } from "../../McpTransport.js"
 import * as Url from "../exchange/url.js"
+import * as Secrets from "../secrets.js"
 import * as Classify from "./classify.js"
 import type { Exchange } from "./exchange.js"
+import { Hidden, valuesOf } from "./hidden.js"
 import { Linger } from "./linger.js"
 import type { Timers } from "./timers.js"
 import * as Timer from "./timers.js"
@@ -53,8 +55,8 @@ export interface Wire {
   closed: boolean
   /** The headers of the last request, which are those of the next one as long as neither part changes. */
   authorized: { readonly from: Headers; readonly header: string; readonly headers: Headers } | undefined
-  /** What must not show, where it is not always the same. */
-  readonly hidden: Array<string>
+  /** What must not show. */
+  readonly hidden: Hidden
   /** Ends what waits for new credentials. */
   unfollow: (() => void) | undefined
 }
@@ -89,7 +91,7 @@ export const make = (
     live: new Set(),
     closed: false,
     authorized: undefined,
-    hidden: [...target.secrets],
+    hidden: new Hidden(target.secrets),
     unfollow: undefined
   }))
 
@@ -115,35 +117,18 @@ const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpErr
     url: parsed.url.href,
     origin: parsed.url.origin,
     headers,
-    secrets: [...secretsOf(headers), ...queryValues(parsed.url), ...otherSecrets(config)]
+    secrets: Secrets.spellingsOf([
+      ...valuesOf(headers),
+      ...queryValues(parsed.url),
+      ...(config.secrets ?? []).map(Redacted.value)
+    ])
   })
 }
-
-/** As they are, and as a URL writes them. */
-const otherSecrets = (config: McpConfig.AnyHttpConfig): ReadonlyArray<string> =>
-  (config.secrets ?? []).map(Redacted.value).filter((_) => _.length >= shortestSecret).flatMap((_) => [
-    _,
-    ...Url.spellingsOf(_)
-  ])
 
 /** What a URL may carry in place of a header, as it was written and as a server reads it. */
 const queryValues = (url: URL): ReadonlyArray<string> => {
   const written = url.search.slice(1).split("&").map((_) => _.slice(_.indexOf("=") + 1))
-  return [...new Set([...written, ...url.searchParams.values()])].filter((_) => _.length >= shortestSecret)
-}
-
-const shortestSecret = 6
-
-/** A server may repeat what it was sent. Short values are common words rather than secrets. */
-export const secretsOf = (headers: Headers): ReadonlyArray<string> => {
-  const secrets: Array<string> = []
-  for (const value of Object.values(headers)) {
-    if (value.length < shortestSecret) continue
-    secrets.push(value)
-    const credentials = /^[A-Za-z]+ +(\S.{5,})$/.exec(value)
-    if (credentials !== null) secrets.push(credentials[1]!)
-  }
-  return secrets
+  return [...written, ...url.searchParams.values()]
 }
 
 /**
@@ -185,37 +170,24 @@ export const authorized = (wire: Wire, headers: Headers, { header }: Authorizati
 }
 
 /** Whatever was sent in this session is hidden in all of it, also where it is sent again in another request's place. */
-export const hide = (wire: Wire, added: ReadonlyArray<string> = []): ReadonlyArray<string> => {
-  const { credentials, hidden, target } = wire
-  const known = credentials?.secrets() ?? []
-  // Of most requests, nothing is new.
-  if (added.length === 0 && (known.length === 0 || hidden[hidden.length - 1] === known[known.length - 1])) return hidden
-  for (const secret of [...known, ...added]) {
-    if (!hidden.includes(secret)) hidden.push(secret)
-  }
-  if (hidden.length > mostHidden + target.secrets.length) {
-    hidden.splice(target.secrets.length, hidden.length - mostHidden - target.secrets.length)
-  }
-  return hidden
-}
+export const hide = (wire: Wire, headers?: Headers): ReadonlyArray<string> =>
+  wire.hidden.with(wire.credentials?.secrets() ?? Secrets.none, headers)
 
-const mostHidden = 32
+/** For errors that the protocol makes of what the server says. */
+export const lent = (wire: Wire, sessionId: string | undefined): ReadonlyArray<string> =>
+  sessionId === undefined ? hide(wire) : [...hide(wire), sessionId]
 
 const withRequestHeaders: typeof withHeaders = (wire, operation, headers, go, fail) => {
   const dynamic = wire.config.requestHeaders
   if (dynamic === undefined) {
-    go(headers, wire.credentials === undefined ? wire.target.secrets : hide(wire))
+    go(headers, hide(wire))
     return undefined
   }
   return wire.timers.run(dynamic, (exit) => {
     if (Exit.isFailure(exit)) return fail(headersFailed(wire, operation, exit.cause))
     const added = checked(exit.value)
     if (Either.isLeft(added)) return fail(badHeaders(wire, operation, added.left))
-    const secrets = secretsOf(added.right)
-    go(
-      { ...headers, ...added.right },
-      wire.credentials === undefined ? [...wire.target.secrets, ...secrets] : hide(wire, secrets)
-    )
+    go({ ...headers, ...added.right }, hide(wire, added.right))
   })
 }
 

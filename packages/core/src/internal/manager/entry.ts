@@ -24,7 +24,7 @@ import * as Reasons from "../connection/reasons.js"
 import { firstOf, within } from "../within.js"
 import { enrich } from "./enrichment.js"
 import type { Declared } from "./lineup.js"
-import type { Settings } from "./settings.js"
+import { connectTimeoutOf, type Settings } from "./settings.js"
 import { statusOf } from "./status.js"
 
 /** What a server has of its manager. */
@@ -294,7 +294,7 @@ export class Entry {
   }
 
   private inTime(connecting: Effect.Effect<void, McpError.McpError>): Effect.Effect<void, McpError.McpError> {
-    const { connectTimeout } = this.parts.settings
+    const connectTimeout = connectTimeoutOf(this.parts.settings, this.config)
     if (connectTimeout === Number.POSITIVE_INFINITY) return connecting
     const tooLate = Effect.suspend(() =>
       Effect.fail(

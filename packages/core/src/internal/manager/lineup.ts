@@ -29,14 +29,18 @@ export const of = (inputs: unknown): Effect.Effect<ReadonlyArray<Declared>, McpE
       const twin = declared.get(server.name)
       if (twin === undefined) declared.set(server.name, server)
       else if (!isSame(twin, server)) {
-        problems.push({ field: `servers.${i}.name`, problem: `another server has the name "${server.name}"` })
+        const advice = isShort(input) ? `: give it one of its own, McpConfig.from(..., "name")` : ""
+        problems.push({ field: `servers.${i}.name`, problem: `another server has the name "${server.name}"${advice}` })
       }
     }
     return problems.length === 0 ? [...declared.values()] : yield* Effect.fail(invalid(problems))
   })
 
+/** Whether it says no name. */
+const isShort = (input: unknown): boolean => McpConfig.from(input as McpConfig.Shorthand) !== input
+
 const declare = (input: unknown, index: number): Effect.Effect<Declared> =>
-  Effect.map(Effect.either(McpConfig.decodeUnknown(input)), (decoded) => {
+  Effect.map(Effect.either(McpConfig.decode(input as McpConfig.Shorthand)), (decoded) => {
     if (Either.isRight(decoded)) return { name: decoded.right.name, config: decoded, input }
     // One without a name can be spoken of by its place.
     const shown = decoded.left.server.replace(/\s+/g, " ").trim()

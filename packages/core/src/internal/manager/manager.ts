@@ -18,6 +18,7 @@ import { forkIn } from "../catalog/flights.js"
 import * as Connection from "../connection/connection.js"
 import * as Operations from "../connection/operations.js"
 import * as Errors from "../engine/errors.js"
+import { shownAs } from "../shownAs.js"
 import { Watched } from "../watched.js"
 import { firstOf, within } from "../within.js"
 import { Entry, type Parts as EntryParts } from "./entry.js"
@@ -478,7 +479,7 @@ class Servers {
   })
 
   get visible(): Manager {
-    return {
+    const manager: Manager = {
       state: Effect.sync(() => this.state),
       changes: this.watched.changes,
       configured: Effect.sync(() => this.state.servers.map((_) => _.name)),
@@ -507,6 +508,9 @@ class Servers {
       reload: (servers) => this.reload(servers),
       close: this.close
     }
+    return shownAs(manager, "McpManager", () => ({
+      servers: this.state.servers.map(({ name, phase }) => ({ name, phase }))
+    }))
   }
 }
 

@@ -3,6 +3,7 @@
  *
  * Owns: what each option may be, and its meaning.
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as McpConfig from "../../McpConfig.js"
@@ -20,8 +21,8 @@ export interface Settings {
   readonly closing: number | "unbounded"
   readonly strict: boolean
   readonly dropFailed: boolean
-  /** In milliseconds, infinite for none; so are the others. */
-  readonly connectTimeout: number
+  /** In milliseconds, infinite for none; so are the others. Undefined where each server says it. */
+  readonly connectTimeout: number | undefined
   readonly closeTimeout: number
   /** Infinite where every server is waited for. */
   readonly gate: number
@@ -77,6 +78,9 @@ const count = (value: unknown): Check.Checked<number> =>
 const countOrNone = (value: unknown): Check.Checked<number | undefined> =>
   value === undefined ? Either.right(undefined) : count(value)
 
+const boundOrNone = (value: unknown): Check.Checked<number | undefined> =>
+  value === undefined ? Either.right(undefined) : Check.bound(value)
+
 type Connection = ConnectionOptions | ((config: McpConfig.ServerConfig) => ConnectionOptions)
 
 const connection = (value: unknown): Check.Checked<Connection> =>
@@ -89,7 +93,7 @@ const checks = {
   concurrency: count,
   strict: truth,
   dropFailed: truth,
-  connectTimeout: Check.bound,
+  connectTimeout: boundOrNone,
   closeTimeout: Check.bound,
   requests: countOrNone,
   enrich: truth,
@@ -101,11 +105,22 @@ const defaults = {
   concurrency: Number.POSITIVE_INFINITY,
   strict: false,
   dropFailed: true,
-  connectTimeout: 10_000,
+  connectTimeout: undefined,
   closeTimeout: 10_000,
   requests: undefined,
   enrich: true,
   connection: {}
+}
+
+/** How long a server may take to connect: what the application says, else 10 s, or what is configured for it if that is longer. */
+export const connectTimeoutOf = (
+  { connectTimeout }: Settings,
+  config: McpConfig.ServerConfig | undefined
+): number => {
+  if (connectTimeout !== undefined) return connectTimeout
+  const own = config?.timeouts?.handshake
+  if (own === null) return Number.POSITIVE_INFINITY
+  return own === undefined ? 10_000 : Math.max(10_000, Duration.toMillis(own))
 }
 
 const startupChecks = { gate: Check.base, deferred: truth }

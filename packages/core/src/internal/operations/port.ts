@@ -6,7 +6,10 @@ import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { McpSession } from "../../McpSession.js"
 
-export type Port = Pick<McpSession, "server" | "info" | "limits" | "request" | "requestWith" | "notify">
+export type Port = Pick<McpSession, "server" | "info" | "limits" | "request" | "requestWith" | "notify"> & {
+  /** What must not show in an error, should the server repeat it. */
+  readonly secrets?: () => ReadonlyArray<string>
+}
 
 /** Runs the operation only where the server announced what it needs: nothing is sent in vain. */
 export const requiring = <A, R>(

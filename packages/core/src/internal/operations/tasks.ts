@@ -27,6 +27,7 @@ import * as McpProtocol from "../../McpProtocol.js"
 import type { RequestOptions } from "../../McpSession.js"
 import type { Begins } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
+import * as Secrets from "../secrets.js"
 import { within } from "../within.js"
 import { listAll } from "./lists.js"
 import { decodeCallToolResult } from "./operations.js"
@@ -415,5 +416,5 @@ const ended = (task: Watched, status: "failed" | "cancelled", reason: string): M
     executed: status === "cancelled" ? "maybe" : "yes",
     taskId: task.id,
     status,
-    detail: McpError.displayText(task.last.statusMessage ?? reason, 1024)
+    detail: Secrets.shown(task.last.statusMessage ?? reason, task.session.secrets?.() ?? Secrets.none, 1024)
   })

@@ -86,7 +86,7 @@ export const report = (
   annotations: Readonly<Record<string, unknown>> = {}
 ): Effect.Effect<void> =>
   Effect.logError(`MCP server "${shown(server)}": ${what}`).pipe(
-    Effect.annotateLogs({ server: shown(server), ...annotations })
+    Effect.annotateLogs({ "mcp.server": shown(server), ...annotations })
   )
 
 const shown = (name: string): string => McpError.displayText(name, 128)

@@ -11,6 +11,7 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import * as ToolFilter from "../../ToolFilter.js"
 import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
+import { shownAs } from "../shownAs.js"
 import { Calls } from "./calls.js"
 import { instructionsOf } from "./instructions.js"
 import * as Settings from "./settings.js"
@@ -28,11 +29,12 @@ export const make = <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.
       (settings): Toolset<Request, R, A> => {
         // They are the caller's, who may change them.
         const parts = new Parts(Either.getOrThrow(from)(settings.only), settings, { ...options })
-        return {
+        const toolset: Toolset<Request, R, A> = {
           id: settings.id,
           for: (...[request]) => toolboxOf(parts, request as Request | undefined),
           instructions: instructionsOf(parts)
         }
+        return shownAs(toolset, "Toolset", () => ({ id: settings.id }))
       }
     )
   })
@@ -60,7 +62,7 @@ const toolboxOf = <Request, R, A>(
 ): Toolbox<R, A> => {
   const visible = new Visible(parts, request)
   const calls = new Calls(parts, visible, request)
-  return {
+  const toolbox: Toolbox<R, A> = {
     list: visible.list,
     changes: Stream.changesWith(
       Stream.mapEffect(Stream.changesWith(parts.source.lists.changes, offerTheSame), () => visible.list),
@@ -70,6 +72,7 @@ const toolboxOf = <Request, R, A>(
     approve: (pending, options) => calls.approve(pending, options),
     reject: (pending, reason) => calls.reject(pending, reason)
   }
+  return shownAs(toolbox, "Toolbox", () => ({ toolset: parts.settings.id }))
 }
 
 /** What one who asks may see. */

@@ -66,7 +66,8 @@ export const listen = (address: Address): Effect.Effect<CallbackServer, NodeJS.E
     })
     server.maxConnections = maxConnections
     yield* Effect.acquireRelease(opened(server, address), () => closed(server))
-    origin = `http://${address.host}:${(server.address() as AddressInfo).port}`
+    // Without the port if it is 80, as browsers write it.
+    origin = new URL(`http://${address.host}:${(server.address() as AddressInfo).port}`).origin
 
     return {
       redirectUri: `${origin}${address.path}`,

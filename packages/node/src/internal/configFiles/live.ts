@@ -5,7 +5,7 @@
  * May not touch: what a change does to servers.
  */
 import * as ConfigFile from "@mcp-runtime/core/ConfigFile"
-import type * as McpConfig from "@mcp-runtime/core/McpConfig"
+import * as McpConfig from "@mcp-runtime/core/McpConfig"
 import * as McpError from "@mcp-runtime/core/McpError"
 import * as McpManager from "@mcp-runtime/core/McpManager"
 import * as McpRuntime from "@mcp-runtime/core/McpRuntime"
@@ -19,7 +19,7 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { Files } from "../../ConfigFiles.js"
 import * as Follow from "./follow.js"
 
-type Servers = ReadonlyArray<McpConfig.ServerConfigInput>
+type Servers = ReadonlyArray<McpConfig.Shorthand>
 
 export interface Wishes {
   readonly runtime: Omit<McpRuntime.RuntimeOptions, "servers">
@@ -59,7 +59,7 @@ const following = (settings: Follow.Settings): Effect.Effect<Files, never, Scope
   })
 
 const joined = (own: Servers) => {
-  const names = new Set(own.map((_) => _.name))
+  const names = new Set(own.map((_) => McpConfig.from(_).name))
   return (loaded: ConfigFile.Loaded): Servers => [
     ...own,
     ...ConfigFile.serversOf(loaded).filter((_) => !names.has(_.name))

@@ -146,7 +146,8 @@ export class Connection {
     release: () => {},
     negotiated: () => {},
     listen: Effect.void,
-    stderrTail: () => this.ring.tail()
+    stderrTail: () => this.ring.tail(),
+    secrets: () => this.secrets.values
   }
 
   /** Judges the first thing that goes wrong, when a moment has shown what it means. */

@@ -24,7 +24,8 @@ export interface Cut {
 
 /** @internal */
 export class Secrets {
-  private readonly values: ReadonlyArray<string>
+  /** In all their spellings, the longest first. */
+  readonly values: ReadonlyArray<string>
   /** How many bytes the longest of them has. */
   readonly longest: number
 

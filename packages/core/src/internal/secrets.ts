@@ -1,0 +1,86 @@
+/**
+ * Secrets in what a server says.
+ *
+ * Owns: in which spellings they are looked for, and how texts and JSON values show without them.
+ * May not touch: what is a secret, and who is told what.
+ */
+import * as McpError from "../McpError.js"
+import { spellingsOf as urlSpellingsOf } from "./exchange/url.js"
+
+/** Shorter values are words that occur anyway. */
+const shortest = 6
+
+/** Stands for a secret while URLs are taken apart: it may be a part of one, which "<redacted>" may not. */
+const placeholder = "mcp-redacted-value"
+const covered = "<redacted>"
+
+export const none: ReadonlyArray<string> = []
+
+/** As they are, and as programs write them: trimmed, in JSON, in a URL. */
+export const spellingsOf = (values: Iterable<string>): ReadonlyArray<string> => {
+  const spellings = new Set<string>()
+  for (const value of values) {
+    const trimmed = value.trim()
+    for (const spelling of [value, trimmed, JSON.stringify(trimmed).slice(1, -1), ...urlSpellingsOf(trimmed)]) {
+      if (spelling.length >= shortest) spellings.add(spelling)
+    }
+  }
+  return [...spellings]
+}
+
+/** The whole of a text. */
+export const without = (text: string, secrets: ReadonlyArray<string>): string =>
+  replaced(text, longestFirst(secrets), covered)
+
+/** The part of a text from outside that is shown. */
+export const shown = (text: string, secrets: ReadonlyArray<string>, max: number): string =>
+  secrets.length === 0
+    ? McpError.displayText(text, max)
+    : McpError.displayText(replaced(text, longestFirst(secrets), placeholder), max).replaceAll(placeholder, covered)
+
+/** A JSON value that was frozen; the same one where it holds no secret, else another one. */
+export const withoutInValue = (value: unknown, secrets: ReadonlyArray<string>): unknown =>
+  secrets.length === 0 ? value : walk(value, longestFirst(secrets))
+
+/** One secret may be a part of another. */
+const longestFirst = (secrets: ReadonlyArray<string>): ReadonlyArray<string> =>
+  [...secrets].sort((a, b) => b.length - a.length)
+
+const replaced = (text: string, secrets: ReadonlyArray<string>, by: string): string => {
+  let shown = text
+  for (const secret of secrets) {
+    if (shown.includes(secret)) shown = shown.replaceAll(secret, by)
+  }
+  return shown
+}
+
+const walk = (value: unknown, secrets: ReadonlyArray<string>): unknown => {
+  switch (typeof value) {
+    case "string":
+      return replaced(value, secrets, covered)
+    case "number": {
+      const text = String(value)
+      const shown = replaced(text, secrets, covered)
+      return shown === text ? value : shown
+    }
+    case "object":
+      return value === null ? value : Array.isArray(value) ? ofList(value, secrets) : ofObject(value, secrets)
+    default:
+      return value
+  }
+}
+
+const ofList = (list: ReadonlyArray<unknown>, secrets: ReadonlyArray<string>): unknown => {
+  const shown = list.map((_) => walk(_, secrets))
+  return shown.every((_, i) => Object.is(_, list[i])) ? list : Object.freeze(shown)
+}
+
+const ofObject = (object: object, secrets: ReadonlyArray<string>): unknown => {
+  let same = true
+  const shown = Object.entries(object).map(([key, value]) => {
+    const entry = [replaced(key, secrets, covered), walk(value, secrets)] as const
+    if (entry[0] !== key || !Object.is(entry[1], value)) same = false
+    return entry
+  })
+  return same ? object : Object.freeze(Object.fromEntries(shown))
+}
