@@ -21,6 +21,9 @@ import {
   views
 } from "./kit.js"
 
+/** As many operations that change nothing. */
+const steps = (n: number) => n === 0 ? Effect.void : Effect.repeatN(Effect.void, n - 1)
+
 describe("McpManager: one server", () => {
   it.scoped("connect: it alone is connected; a second time changes nothing", () =>
     Effect.gen(function*() {
@@ -53,6 +56,21 @@ describe("McpManager: one server", () => {
       a.way = "works"
       yield* manager.connect("a")
       assert.strictEqual((yield* views(manager)).errors, "")
+    }))
+
+  it.scoped("all who use it first at the same moment get the same connection, however the turns fall", () =>
+    Effect.gen(function*() {
+      for (let operations = 10; operations < 16; operations++) {
+        const a = yield* fake("a")
+        for (let shift = 0; shift < 60; shift++) {
+          const manager = yield* over([a])
+          const uses = Array.from({ length: 8 }, (_, i) => Effect.zipRight(steps(shift * i), manager.connection("a")))
+          const all = yield* Effect.all(uses, { concurrency: "unbounded" }).pipe(
+            Effect.withMaxOpsBeforeYield(operations)
+          )
+          assert.strictEqual(new Set(all).size, 1, `${operations} operations in each turn, ${shift} between`)
+        }
+      }
     }))
 
   it.scoped("connect: one that is being connected after the gate is waited for", () =>

@@ -146,15 +146,19 @@ export class Entry {
   }
 
   /** Its connection, which is made if there is none. */
-  readonly ensure: Effect.Effect<Connection, McpError.McpError> = Effect.suspend(() =>
-    this.opened !== undefined ? Effect.succeed(this.opened.connection) : this.opening
-  )
+  readonly ensure: Effect.Effect<Connection, McpError.McpError> = Effect.suspend(() => this.made ?? this.opening)
+
+  private get made(): Effect.Effect<Connection> | undefined {
+    return this.opened && Effect.succeed(this.opened.connection)
+  }
 
   private making: Deferred.Deferred<Connection, McpError.McpError> | undefined = undefined
 
   /** Whoever wants it at once waits for the same one. */
   private readonly opening: Effect.Effect<Connection, McpError.McpError> = Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
+      // Others may have had their turn since it was found to be missing.
+      if (this.made !== undefined) return this.made
       if (this.making !== undefined) return restore(Deferred.await(this.making))
       const made = this.making = Deferred.unsafeMake<Connection, McpError.McpError>(FiberId.none)
       return Effect.onExit(this.open, (exit) => {
