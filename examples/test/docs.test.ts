@@ -78,6 +78,23 @@ describe("the documentation", () => {
     })
   }, 300_000)
 
+  it("every snippet can be loaded: what it uses is there, and what it makes at once can be made", async () => {
+    const snippets = [...pages.flatMap((page) => snippetsOf(page, read(page))), ...sources.flatMap(examplesOf)]
+      // What is only declared, for the application to have, is not there; what runs is run below, or starts servers; tests are
+      // for vitest.
+      .filter(({ code, runs }) => !runs && !/^declare |run(Promise|Main|Fork)|await |@effect\/vitest/m.test(code))
+    assert.isAbove(snippets.length, 60)
+    await inDirectory(snippets, async (directory) => {
+      const all = snippets.map(({ name }) => `await import("./${name}.ts")`).join("\n")
+      fs.writeFileSync(path.join(directory, "all.mts"), all)
+      await promisify(execFile)(
+        process.execPath,
+        ["--import", "tsx", "--conditions=@mcp-runtime/source", "all.mts"],
+        { cwd: directory, timeout: 90_000, env: { ...process.env, XDG_CACHE_HOME: directory } }
+      )
+    })
+  }, 120_000)
+
   it("every snippet that is marked as one runs, and prints what the page says", async () => {
     const snippets = pages.flatMap((page) => snippetsOf(page, read(page))).filter((_) => _.runs)
     assert.isAbove(snippets.length, 2)
