@@ -1,5 +1,6 @@
 /** `logs`: what a server says unasked, and what its process writes to stderr, until Ctrl-C. */
 import type * as ClientHandlers from "@mcp-runtime/core/ClientHandlers"
+import * as McpConfig from "@mcp-runtime/core/McpConfig"
 import type * as McpManager from "@mcp-runtime/core/McpManager"
 import type * as McpProtocol from "@mcp-runtime/core/McpProtocol"
 import * as Clock from "effect/Clock"
@@ -22,16 +23,7 @@ export interface Options extends Common {
   readonly name: string
 }
 
-const levels: ReadonlyArray<McpProtocol.LogLevel> = [
-  "debug",
-  "info",
-  "notice",
-  "warning",
-  "error",
-  "critical",
-  "alert",
-  "emergency"
-]
+const levels: ReadonlyArray<McpProtocol.LogLevel> = McpConfig.LogLevel.literals
 
 export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen | Scope.Scope> =>
   Effect.gen(function*() {

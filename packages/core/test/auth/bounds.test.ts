@@ -7,7 +7,7 @@ import { Cause, Deferred, Effect, Either, Exit, Fiber, Layer, Logger, Scope, Str
 import { generateKeyPairSync, verify } from "node:crypto"
 import { inspect } from "node:util"
 
-import { auth, decoded, login, open, person } from "./setup.js"
+import { auth, decoded, login, open, person, settle } from "./setup.js"
 import * as World from "./world.js"
 
 const call = (session: McpSession.McpSession) => McpSession.callTool(session, { name: "tool" })
@@ -19,9 +19,6 @@ const connected = (input: Partial<McpConfig.ServerConfigInput> = {}) =>
 
 const untilState = (connection: McpConnection.McpConnection, tag: string) =>
   Stream.runHead(Stream.filter(connection.changes, (_) => _._tag === tag))
-
-/** Lets everything run that needs no time but Web Crypto's. */
-const settle = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 20)))
 
 describe("a person is asked in the background", () => {
   it.scoped("A02: the connection fails at once, and connects by itself when the person is done", () =>

@@ -9,11 +9,8 @@ import {
   SecretResolver
 } from "@mcp-runtime/core"
 import { Deferred, Effect, Layer, Redacted, Stream, TestClock } from "effect"
-import { auth, decoded, login, person } from "./setup.js"
+import { auth, decoded, login, person, settle } from "./setup.js"
 import * as World from "./world.js"
-
-/** Lets everything run that needs no time but Web Crypto's. */
-const settle = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 20)))
 
 const gated = (world: World.World, gate: Deferred.Deferred<void>) =>
   person(world, (url) => Effect.map(Deferred.await(gate), () => world.visit(url)))

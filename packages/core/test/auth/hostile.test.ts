@@ -5,16 +5,13 @@ import { Effect, Either, Layer, TestClock } from "effect"
 import { Memory } from "../../src/internal/auth/memory.js"
 import * as Reasons from "../../src/internal/auth/reasons.js"
 import * as Requests from "../../src/internal/auth/requests.js"
-import { auth, decoded, login, open } from "./setup.js"
+import { auth, decoded, login, open, settle } from "./setup.js"
 import * as World from "./world.js"
 
 const call = (session: McpSession.McpSession) => McpSession.callTool(session, { name: "tool" })
 
 const methodOf = ({ body }: World.Asked): string | undefined =>
   body.startsWith("{") ? (JSON.parse(body) as { readonly method?: string }).method : undefined
-
-/** Lets everything run that needs no time but Web Crypto's. */
-const settle = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 20)))
 
 describe("hostile servers", () => {
   it.scoped("A03: a server that takes each new token once, and refuses calls with it, can't turn them into a storm", () =>
