@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as HttpFixture from "@mcp-runtime/testing/HttpFixture"
 import { Effect } from "effect"
-import { type Place, place, run } from "./hostile/command.js"
+import { type Place, place, run, start } from "./hostile/command.js"
 
 const canary = (where: string) => `CANARY-${where}-7f3a9c1e5b`
 
@@ -117,12 +117,17 @@ describe("secrets of the configuration are nowhere", () => {
       setUp(here, server.origin)
       const preload = here.write(
         "crash.mjs",
-        `setTimeout(() => { throw new Error("told to crash") }, 1500)\n`
+        `process.on("SIGUSR2", () => { throw new Error("told to crash") })\n`
       )
-      const { code, stderr, stdout } = yield* run(here, ["call", "hang"], {
+      const running = yield* start(here, ["call", "talker__hang"], {
         env: { ...env, NODE_OPTIONS: `--import=${preload}` }
       })
+      yield* here.awaitStage("call hang")
+      running.kill("SIGUSR2")
+      const { code } = yield* running.ended
+      const [stdout, stderr] = [running.stdout(), running.stderr()]
       assert.notStrictEqual(code, 0)
+      assert.include(stderr, "told to crash")
       assertNone("stdout", stdout)
       assertNone("stderr", stderr)
       assertNone("files", here.written())

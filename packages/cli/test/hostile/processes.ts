@@ -25,7 +25,7 @@ export const markedWith = (mark: string): ReadonlyArray<number> =>
     isAlive(pid) && read(`/proc/${pid}/environ`)?.includes(mark) === true
   )
 
-/** Waits until a fact holds that no event tells. */
+/** Waits until a fact holds that no event tells, such as the end of a process that is not our child. Bounded. */
 export const until = (what: string, fact: () => boolean): Effect.Effect<void> => {
   const poll: Effect.Effect<void> = Effect.suspend(() => fact() ? Effect.void : Effect.zipRight(Effect.sleep(10), poll))
   return Effect.timeoutFail(poll, { duration: "20 seconds", onTimeout: () => new Error(`never: ${what}`) }).pipe(

@@ -36,7 +36,7 @@ export interface Result {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
-  /** The one document on stdout. */
+  /** The one document on stdout, of whatever shape: a test says what it expects. */
   // eslint-disable-next-line typescript/no-explicit-any
   readonly json: () => any
 }
@@ -86,6 +86,7 @@ const run = (
     })
     let stdout = ""
     let stderr = ""
+    // Real time: the child knows no clock of ours.
     const timer = setTimeout(() => child.kill("SIGKILL"), limit)
     child.stdout.setEncoding("utf8").on("data", (chunk: string) => stdout += chunk)
     child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
