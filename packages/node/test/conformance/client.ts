@@ -33,6 +33,20 @@ const auth = (): object => {
         privateKey: context.private_key_pem!,
         algorithm: "ES256"
       }
+    case "auth/wif-jwt-bearer":
+      return { type: "jwtBearer", clientId: context.client_id!, assertion: context.valid_jwt! }
+    case "auth/enterprise-managed-authorization":
+      return {
+        type: "enterprise",
+        clientId: context.client_id!,
+        clientSecret: context.client_secret!,
+        idp: {
+          issuer: context.idp_issuer!,
+          tokenEndpoint: context.idp_token_endpoint!,
+          clientId: context.idp_client_id!,
+          idToken: context.idp_id_token!
+        }
+      }
     default:
       return { type: "oauth", clientMetadataUrl: "https://conformance-test.local/client-metadata.json" }
   }
