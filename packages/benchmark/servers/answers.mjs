@@ -37,6 +37,16 @@ const tool = (i, withOutput) => ({
 export const toolsResult = (count, every, first = 0) =>
   JSON.stringify({ tools: Array.from({ length: count }, (_, i) => tool(first + i, i % every === 0)) })
 
+const callable = (name) => ({
+  name,
+  description: `Answers with a text that is always the same (${name}).`,
+  inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  annotations: { readOnlyHint: true }
+})
+
+/** The tools that are called. Some clients call only what they have listed. */
+export const callableTools = JSON.stringify({ tools: ["echo", "big", "forget"].map(callable) })
+
 const text = (value) => JSON.stringify({ content: [{ type: "text", text: value }] })
 
 /** The result of the tool `echo`: small, and the same whatever was asked, so that the server costs next to nothing. */
@@ -55,7 +65,18 @@ const initializeResult = (protocolVersion) =>
 /** One JSON-RPC response. */
 export const response = (id, result) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
 
-/** The text of the result for a request, or `undefined` for what is no request. */
+/** What a request is that this server does not know: to some clients it tells which revision of the protocol this is. */
+const unknownMethod = (id) =>
+  `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"Method not found"}}`
+
+/** One JSON-RPC response to whatever came, or `undefined` for what is no request. */
+export const answerTo = (message, tools) => {
+  const result = resultFor(message, tools)
+  if (result !== undefined) return response(message.id, result)
+  return message.id === undefined || message.method === undefined ? undefined : unknownMethod(message.id)
+}
+
+/** The text of the result for a request, or `undefined` for what is no request that it knows. */
 export const resultFor = (message, tools) => {
   if (message.id === undefined) return undefined
   switch (message.method) {
@@ -65,7 +86,10 @@ export const resultFor = (message, tools) => {
       return tools
     case "initialize":
       return initializeResult(message.params.protocolVersion)
-    default:
+    case "ping":
+    case "logging/setLevel":
       return "{}"
+    default:
+      return undefined
   }
 }

@@ -5,9 +5,8 @@
  * still brings the old id gets 404. Listens on a free port of 127.0.0.1, tells it on stdout, and ends when its stdin does.
  */
 import { createServer } from "node:net"
-import { response, resultFor, toolsResult } from "./answers.mjs"
+import { answerTo, callableTools } from "./answers.mjs"
 
-const tools = toolsResult(1, 1)
 const session = "bench-session"
 
 /** The session of `/forgetful` that is remembered. */
@@ -54,9 +53,8 @@ const answer = (head, body, socket) => {
   }
   if (head.startsWith("DELETE ")) return deleted
   const message = JSON.parse(body)
-  const result = resultFor(message, tools)
-  if (result === undefined) return accepted
-  const text = response(message.id, result)
+  const text = answerTo(message, callableTools)
+  if (text === undefined) return accepted
   if (head.startsWith("POST /forgetful ")) return forgetfully(`${head}\r\n`, message, text)
   return head.startsWith("POST /sse ") ? asEvents(message, text) : asJson(message, text)
 }

@@ -3,10 +3,10 @@
  * Ends when its input does. `node stdio.mjs [<number of tools> <every how many has an output schema>]`
  */
 import { readSync, writeSync } from "node:fs"
-import { bigResult, response, resultFor, toolsResult } from "./answers.mjs"
+import { answerTo, bigResult, callableTools, toolsResult } from "./answers.mjs"
 
-const count = Number(process.argv[2] ?? 1)
-const tools = toolsResult(count, Number(process.argv[3] ?? 1))
+const [count, every] = process.argv.slice(2).map(Number)
+const tools = count === undefined ? callableTools : toolsResult(count, every ?? 1)
 const input = Buffer.allocUnsafe(1 << 16)
 
 const write = (bytes) => {
@@ -32,9 +32,12 @@ for (;;) {
   let out = ""
   for (const line of lines) {
     const message = JSON.parse(line)
-    const result = resultFor(message, tools)
-    if (result === bigResult) writeBig(message.id)
-    else if (result !== undefined) out += response(message.id, result) + "\n"
+    if (message.method === "tools/call" && message.params.name === "big") {
+      writeBig(message.id)
+      continue
+    }
+    const answer = answerTo(message, tools)
+    if (answer !== undefined) out += answer + "\n"
   }
   if (out !== "") write(Buffer.from(out))
 }

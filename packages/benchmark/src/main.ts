@@ -1,34 +1,20 @@
 /**
- * `npm run bench`: this library beside the raw SDK and beside code written by hand, in one run.
+ * `npm run bench`: this library beside other clients, the raw SDK and code written by hand, in one run.
  */
 import "./builtinFetch.js"
-import { cpus, loadavg } from "node:os"
 import { type Options, parse, usage } from "./options.js"
+import { install } from "./peers/install.js"
+import { fittingNode, runOn } from "./peers/node.js"
+import { allMet } from "./report/compare.js"
+import { begin, gather } from "./report/facts.js"
+import { markdown } from "./report/markdown.js"
+import { write } from "./report/write.js"
 import type { Line, Row } from "./row.js"
-import { cachedRow } from "./rows/cached.js"
-import { callRows } from "./rows/calls.js"
-import { idleRow } from "./rows/idle.js"
-import { idleManagerRow } from "./rows/idleManager.js"
-import { manyRow } from "./rows/many.js"
-import { recoveryRow } from "./rows/recovery.js"
-import { startRows } from "./rows/start.js"
-import { toolsetRows } from "./rows/toolset.js"
-import { warmRows } from "./rows/warm.js"
-import { allMet, render } from "./table.js"
+import { allRows } from "./rows/all.js"
+import { isPeer, type Peer } from "./who.js"
+import { endKept } from "./worker/pool.js"
 
-const rowDeadlineMillis = 90_000
-
-const rows: ReadonlyArray<Row> = [
-  ...callRows,
-  ...startRows,
-  cachedRow,
-  ...toolsetRows,
-  manyRow,
-  ...warmRows,
-  recoveryRow,
-  idleRow,
-  idleManagerRow
-]
+const rowDeadlineMillis = 150_000
 
 const withDeadline = async <A>(name: string, work: Promise<A>): Promise<A> => {
   let timer: NodeJS.Timeout | undefined
@@ -42,57 +28,59 @@ const withDeadline = async <A>(name: string, work: Promise<A>): Promise<A> => {
   }
 }
 
-const busyLoad = 0.7
+interface Outcome {
+  readonly lines: ReadonlyArray<Line>
+  /** Rows that did not run. */
+  readonly failed: ReadonlyArray<string>
+}
 
-/** Why the numbers of this run should not be believed. */
-const doubts = (options: Options, loadBefore: number): string =>
-  (options.conclusive
-    ? ""
-    : "\n--quick only shows that everything runs: turns this short measure code that is not compiled yet.") +
-  (loadBefore <= busyLoad
-    ? ""
-    : `\nOther work was running (load ${loadBefore.toFixed(1)} at the start): run this on a quiet machine.`)
-
-const explanation = `
-Medians of interleaved rounds, in brackets the quartiles. [rate]: how many times as fast, more is better. [cost]: how much
-of the time or memory, less is better. SDK: Client and its transports with their defaults. limit: written by hand for
-these servers, without checks or bounds. cold: ours with nothing stored of an earlier run. base: what else of ours the
-line names. Absolute values are per call, listing, connect or connection; CPU is that of this process, its garbage
-collector included.`
-
-const main = async (): Promise<number> => {
-  const options = parse(process.argv.slice(2))
-  const wanted = rows.filter((row) => options.only === undefined || row.name.includes(options.only))
-  if (wanted.length === 0) throw new Error(`no row is called like "${options.only}"`)
-  const loadBefore = loadavg()[0]!
-  console.log(`Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model}, load ${loadBefore.toFixed(1)}`)
-  const start = performance.now()
+const runRows = async (rows: ReadonlyArray<Row>, options: Options): Promise<Outcome> => {
   const lines: Array<Line> = []
   const failed: Array<string> = []
-  for (const row of wanted) {
-    process.stderr.write(`${row.name} ...\n`)
+  for (const row of rows) {
+    const start = performance.now()
+    process.stderr.write(`${row.name} ... `)
     try {
       lines.push(...await withDeadline(row.name, row.run(options)))
     } catch (error) {
       failed.push(row.name)
       console.error(`${row.name} failed:`, error)
     }
+    process.stderr.write(`${((performance.now() - start) / 1000).toFixed(1)} s\n`)
   }
-  const verdict = failed.length > 0
-    ? "Not every row ran"
-    : allMet(lines)
-    ? "Every target was met"
-    : "Not every target was met"
-  console.log(explanation)
-  console.log(`\n${render(lines)}\n`)
-  console.log(
-    `${verdict}. ` +
-      `${Math.round((performance.now() - start) / 1000)} s, load ${loadavg()[0]!.toFixed(1)}.${
-        doubts(options, loadBefore)
-      }`
-  )
+  return { lines, failed }
+}
+
+/** Peers that were wished and have not one value: not one row has shown that they run. */
+const silent = (lines: ReadonlyArray<Line>, options: Options): ReadonlyArray<Peer> =>
+  options.who.filter(isPeer).filter((peer) => !lines.some(({ values }) => values[peer] !== undefined))
+
+const run = async (options: Options): Promise<number> => {
+  const rows = allRows.filter((row) => options.only === undefined || row.name.includes(options.only))
+  if (rows.length === 0) throw new Error(`no row is called like "${options.only}"`)
+  const begun = begin()
+  const { failed, lines } = await runRows(rows, options)
+  await endKept()
+  const facts = gather(begun, options)
+  console.log(`\n${markdown(facts, lines)}`)
   if (failed.length > 0) console.error(`Rows that did not run: ${failed.join(", ")}`)
-  return failed.length === 0 ? 0 : 1
+  else console.log(`Written to ${await write(facts, lines, options)}`)
+  console.log(`${allMet(lines) ? "Every target was met" : "Not every target was met"}. ${facts.seconds} s.`)
+  // What a short run is for is to show that everybody runs; a long one says so in its table.
+  const missing = options.conclusive || options.node === "current" ? [] : silent(lines, options)
+  if (missing.length > 0) console.error(`Clients that did not run: ${missing.join(", ")}`)
+  return failed.length === 0 && missing.length === 0 ? 0 : 1
+}
+
+const main = async (): Promise<number> => {
+  const options = parse(process.argv.slice(2))
+  if (options.who.some(isPeer)) {
+    const problem = await install()
+    if (problem !== undefined) console.error(problem)
+    const node = options.node === "fitting" ? fittingNode() : undefined
+    if (node !== undefined) return runOn(node)
+  }
+  return run(options)
 }
 
 main().then(

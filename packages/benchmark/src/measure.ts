@@ -3,11 +3,8 @@
  *
  * Owns: clocks, rounds, garbage collection. May not touch: clients, rows, output.
  */
-import type { Contender } from "./clients/client.js"
 import type { Options } from "./options.js"
 import { takeProfile } from "./profile.js"
-
-export const contenders: ReadonlyArray<Contender> = ["sdk", "ours", "limit"]
 
 /** Microseconds of one operation. */
 export interface Sample {
@@ -33,11 +30,11 @@ export const timed = async (count: number, run: () => Promise<unknown>): Promise
   return { wall: wall / count, cpu: (system + user) / count }
 }
 
-/** Warms up, and finds how many operations fill one turn. */
+/** Warms up, and finds how many operations fill one turn. The first time is not believed: code is compiled then. */
 export const calibrate = async (run: (count: number) => Promise<unknown>, turnMillis: number): Promise<number> => {
+  const millisOf = async (count: number): Promise<number> => (await timed(count, () => run(count))).wall * count / 1000
   for (let count = 1;; count *= 2) {
-    const { wall } = await timed(count, () => run(count))
-    const millis = wall * count / 1000
+    const millis = Math.min(await millisOf(count), await millisOf(count))
     if (millis >= turnMillis) return Math.max(1, Math.round(count * turnMillis / millis))
   }
 }
@@ -66,7 +63,7 @@ export const takeTurns = async <C extends string, A>(
     }
   }
   const profiled = names.find((_) => _ === options.profile)
-  if (profiled !== undefined) await takeProfile(name, profiled, turns[profiled])
+  if (profiled !== undefined) console.log(await takeProfile(name, profiled, turns[profiled]))
   return taken
 }
 

@@ -2,7 +2,7 @@
  * The command line.
  */
 import { parseArgs } from "node:util"
-import type { Contender } from "./clients/client.js"
+import { everyone, isPeer, type Who } from "./who.js"
 
 export interface Options {
   /** Whether the turns are long enough to judge by. */
@@ -11,8 +11,12 @@ export interface Options {
   readonly rounds: number
   /** The same where one turn takes seconds. */
   readonly slowRounds: number
+  /** No more rounds are begun after this time. */
+  readonly roundsMillis: number
   /** How long one turn takes, roughly. */
   readonly turnMillis: number
+  /** How long a worker may take for one thing that it is asked. */
+  readonly orderMillis: number
   /** How many fresh processes per client hold idle connections, one after the other. */
   readonly idleRounds: number
   /** How long idle connections rest before the second look, so that spare sockets time out. */
@@ -20,23 +24,72 @@ export interface Options {
   /** Only rows whose name contains this. */
   readonly only: string | undefined
   /** Whose CPU profile is taken after each row. */
-  readonly profile: Contender | undefined
+  readonly profile: string | undefined
+  /** Who takes part. */
+  readonly who: ReadonlyArray<Who>
+  /** Whether to change to the Node that is installed with the peers where this one is too old for some; or that is done. */
+  readonly node: "current" | "fitting" | "changed"
+  /** Where the report is written, if not where it belongs. */
+  readonly out: string | undefined
 }
 
-export const usage = `npm run bench -- [--quick] [--only <part of a row's name>] [--profile ours|sdk|limit]`
+export const usage = `npm run bench -- [options]
+  --quick             a minute: does everything run?
+  --only <part>       only rows whose name contains this
+  --peers none        without other clients; nothing is installed
+  --node current      on this Node, with the peers that run on it
+  --profile <who>     a CPU profile of one of them in each row (${everyone.join(", ")}, ours)
+  --out <directory>   where the report is written`
 
-const contenderOf = (text: string | undefined): Contender | undefined => {
-  if (text === undefined || text === "ours" || text === "sdk" || text === "limit") return text
-  throw new Error(`--profile wants ours, sdk or limit, not "${text}"`)
+const full = {
+  conclusive: true,
+  rounds: 9,
+  slowRounds: 5,
+  roundsMillis: 60_000,
+  turnMillis: 220,
+  orderMillis: 30_000,
+  idleRounds: 3,
+  idleMillis: 5500
+}
+
+const quick = {
+  conclusive: false,
+  rounds: 2,
+  slowRounds: 1,
+  roundsMillis: 10_000,
+  turnMillis: 15,
+  orderMillis: 20_000,
+  idleRounds: 1,
+  idleMillis: 0
+}
+
+const oneOf = <A extends string>(name: string, text: string | undefined, known: ReadonlyArray<A>): A | undefined => {
+  const found = known.find((_) => _ === text)
+  if (text !== undefined && found === undefined) {
+    throw new Error(`--${name} wants one of ${known.join(", ")}; it got "${text}"`)
+  }
+  return found
 }
 
 export const parse = (args: ReadonlyArray<string>): Options => {
   const { values } = parseArgs({
     args: [...args],
-    options: { quick: { type: "boolean" }, only: { type: "string" }, profile: { type: "string" } }
+    options: {
+      quick: { type: "boolean" },
+      only: { type: "string" },
+      peers: { type: "string" },
+      node: { type: "string" },
+      profile: { type: "string" },
+      out: { type: "string" }
+    }
   })
-  const scale = values.quick === true
-    ? { conclusive: false, rounds: 3, slowRounds: 1, turnMillis: 60, idleRounds: 1, idleMillis: 0 }
-    : { conclusive: true, rounds: 9, slowRounds: 5, turnMillis: 350, idleRounds: 3, idleMillis: 5500 }
-  return { ...scale, only: values.only, profile: contenderOf(values.profile) }
+  const withoutPeers = oneOf("peers", values.peers, ["none", "all"]) === "none"
+  return {
+    ...(values.quick === true ? quick : full),
+    only: values.only,
+    profile: oneOf("profile", values.profile, [...everyone, "ours"]),
+    who: withoutPeers ? everyone.filter((_) => !isPeer(_)) : everyone,
+    node: oneOf("node", values.node, ["current", "fitting", "changed"]) ?? "fitting",
+    out: values.out
+  }
 }

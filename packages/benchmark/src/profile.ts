@@ -25,16 +25,17 @@ const selfTimes = (profile: Profiler.Profile): ReadonlyArray<readonly [string, n
   return [...micros].sort((a, b) => b[1] - a[1])
 }
 
-const print = (title: string, file: string, profile: Profiler.Profile): void => {
+const show = (title: string, file: string, profile: Profiler.Profile): string => {
   const times = selfTimes(profile)
   const busy = times.reduce((sum, [name, micros]) => name === "(idle)" ? sum : sum + micros, 0)
-  console.log(`\n${title}: ${Math.round(busy / 1000)} ms busy; self time (whole profile in ${file})`)
-  for (const [name, micros] of times.filter(([name]) => name !== "(idle)").slice(0, functionsShown)) {
-    console.log(`  ${(micros / busy * 100).toFixed(1).padStart(5)} %  ${name}`)
-  }
+  const shown = times.filter(([name]) => name !== "(idle)").slice(0, functionsShown)
+  return [
+    `\n${title}: ${Math.round(busy / 1000)} ms busy; self time (whole profile in ${file})`,
+    ...shown.map(([name, micros]) => `  ${(micros / busy * 100).toFixed(1).padStart(5)} %  ${name}`)
+  ].join("\n")
 }
 
-export const takeProfile = async (row: string, contender: string, turn: () => Promise<unknown>): Promise<void> => {
+export const takeProfile = async (row: string, who: string, turn: () => Promise<unknown>): Promise<string> => {
   const session = new Session()
   session.connect()
   try {
@@ -43,9 +44,9 @@ export const takeProfile = async (row: string, contender: string, turn: () => Pr
     await session.post("Profiler.start")
     for (let i = 0; i < turnsProfiled; i++) await turn()
     const { profile } = await session.post("Profiler.stop")
-    const file = join(tmpdir(), `mcp-runtime-bench-${row}-${contender}.cpuprofile`)
+    const file = join(tmpdir(), `mcp-runtime-bench-${row}-${who}.cpuprofile`)
     writeFileSync(file, JSON.stringify(profile))
-    print(`${row}, ${contender}`, file, profile)
+    return show(`${row}, ${who}`, file, profile)
   } finally {
     session.disconnect()
   }

@@ -3,7 +3,7 @@
  *
  * Owns: the contract between rows and those who hold many sessions. May not touch: any one client.
  */
-import type { Open, Wire } from "./client.js"
+import { checkCount, type Open, type Wire } from "./client.js"
 
 export interface Fleet {
   readonly close: () => Promise<void>
@@ -16,7 +16,7 @@ export type OpenFleet = (wires: ReadonlyArray<Wire>, tools: number) => Promise<F
 export const allAtOnce = (open: Open): OpenFleet => async (wires, tools) => {
   const sessions = await Promise.all(wires.map(async (wire) => {
     const session = await open(wire)
-    if (await session.list() !== tools) throw new Error("a listing is not complete")
+    checkCount(await session.list(), tools)
     return session
   }))
   return {

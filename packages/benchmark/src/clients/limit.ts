@@ -2,7 +2,7 @@
  * The least code that still speaks to the benchmark's own servers: what no client can be much faster than. It checks
  * nothing, bounds nothing and survives nothing.
  */
-import { callArguments, promiseLoops, type Session, type Wire } from "./client.js"
+import { callArguments, checkResult, promiseLoops, type Session, type Wire } from "./client.js"
 import { openHttp } from "./limitHttp.js"
 import { openStdio } from "./limitStdio.js"
 
@@ -27,9 +27,13 @@ export const open = async (wire: Wire): Promise<Session> => {
   await pipe.request("initialize", initializeParams)
   await pipe.notify("notifications/initialized")
   await pipe.listen()
+  const list = async (): Promise<number> =>
+    ((await pipe.request("tools/list", {})).tools as ReadonlyArray<unknown>).length
+  const call = async (name: string): Promise<void> =>
+    checkResult(await pipe.request("tools/call", { name, arguments: callArguments }), name)
   return {
-    ...promiseLoops((name) => pipe.request("tools/call", { name, arguments: callArguments })),
-    list: async () => ((await pipe.request("tools/list", {})).tools as ReadonlyArray<unknown>).length,
+    ...promiseLoops(call, list),
+    list,
     close: pipe.close
   }
 }

@@ -9,9 +9,11 @@ import { configOf, type Opened, sessionOf } from "./turns.js"
 const openSession = Effect.fnUntraced(function*(wire: Wire) {
   const transport = yield* McpTransport.McpTransport
   const session = yield* McpSession.open(yield* transport.channel(yield* configOf(wire)))
+  const list = Effect.map(McpSession.listTools(session), ({ items }) => items.length)
   const opened: Opened = {
     call: (name) => McpSession.callTool(session, { name, arguments: callArguments }),
-    list: McpSession.listTools(session)
+    list,
+    again: list
   }
   return opened
 })

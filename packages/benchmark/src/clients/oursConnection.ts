@@ -13,7 +13,8 @@ const openConnection = Effect.fnUntraced(function*(wire: Wire) {
   yield* connection.awaitReady
   const opened: Opened = {
     call: (name) => McpConnection.callTool(connection, { name, arguments: callArguments }),
-    list: McpConnection.listTools(connection)
+    list: Effect.map(McpConnection.listTools(connection), ({ items }) => items.length),
+    again: Effect.map(connection.catalog.tools.get, ({ items }) => items.length)
   }
   return opened
 })

@@ -5,8 +5,7 @@ import { CatalogStore, McpCatalog, type McpConfig, McpManager } from "@mcp-runti
 import { NodeMcp } from "@mcp-runtime/node"
 import { Effect, Exit, Layer, Option, Scope, Stream } from "effect"
 import type { Wire } from "./client.js"
-import type { Fleet } from "./fleet.js"
-import { runtime } from "./turns.js"
+import { inputOf, runtime } from "./turns.js"
 
 /** A manager and its lists, until `close`. */
 export interface Managed {
@@ -19,14 +18,12 @@ export interface Managed {
   readonly close: () => Promise<void>
 }
 
-const inputOf = (wire: Wire, i: number): McpConfig.ServerConfigInput =>
-  wire.type === "stdio"
-    ? { name: `server-${i}`, transport: "stdio", command: process.execPath, args: [wire.script, ...wire.args] }
-    : { name: `server-${i}`, transport: "http", url: wire.url }
-
 /** Nothing is connected yet. What is known of earlier runs is in `directory`; without one, nothing is kept. */
 export const manage = (wires: ReadonlyArray<Wire>, directory?: string): Promise<Managed> =>
-  managed(wires.map(inputOf), directory === undefined ? CatalogStore.layerNone : NodeMcp.layerCatalog(directory))
+  managed(
+    wires.map((wire, i) => inputOf(wire, `server-${i}`)),
+    directory === undefined ? CatalogStore.layerNone : NodeMcp.layerCatalog(directory)
+  )
 
 export const managed = async (
   servers: ReadonlyArray<McpConfig.ServerConfigInput>,
@@ -71,11 +68,4 @@ export const checkLists = (
   tools: number
 ): void => {
   if (lists.length !== servers || lists.some((_) => _.items.length !== tools)) throw new Error("lists are not complete")
-}
-
-export const openFleet = async (wires: ReadonlyArray<Wire>, tools: number): Promise<Fleet> => {
-  const { catalog, close, connect } = await manage(wires)
-  await connect()
-  checkLists(await Effect.runPromise(catalog.tools), wires.length, tools)
-  return { close }
 }

@@ -6,7 +6,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { callArguments, promiseLoops, type Session, type Wire } from "./client.js"
+import { callArguments, checkResult, promiseLoops, type Session, type Wire } from "./client.js"
 
 const transportOf = (wire: Wire): Transport =>
   wire.type === "stdio"
@@ -16,9 +16,12 @@ const transportOf = (wire: Wire): Transport =>
 export const open = async (wire: Wire): Promise<Session> => {
   const client = new Client({ name: "bench", version: "1.0.0" })
   await client.connect(transportOf(wire))
+  const list = async (): Promise<number> => (await client.listTools()).tools.length
+  const call = async (name: string): Promise<void> =>
+    checkResult(await client.callTool({ name, arguments: callArguments }), name)
   return {
-    ...promiseLoops((name) => client.callTool({ name, arguments: callArguments })),
-    list: async () => (await client.listTools()).tools.length,
+    ...promiseLoops(call, list),
+    list,
     close: () => client.close()
   }
 }

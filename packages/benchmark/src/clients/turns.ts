@@ -4,32 +4,40 @@
  */
 import { McpConfig, type McpError, type McpProtocol } from "@mcp-runtime/core"
 import { NodeMcp } from "@mcp-runtime/node"
-import { Effect, Exit, type Layer, ManagedRuntime, Scope } from "effect"
-import { checkResult, type Session, type Wire } from "./client.js"
+import { Effect, Exit, Layer, Logger, LogLevel, ManagedRuntime, Scope } from "effect"
+import { checkCount, checkResult, type Session, type Wire } from "./client.js"
+
+export const inputOf = (wire: Wire, name: string): McpConfig.ServerConfigInput =>
+  wire.type === "stdio"
+    ? { name, transport: "stdio", command: process.execPath, args: [wire.script, ...wire.args] }
+    : { name, transport: "http", url: wire.url }
 
 export const configOf = (wire: Wire): Effect.Effect<McpConfig.ServerConfig, McpError.McpError> =>
-  McpConfig.decode(
-    wire.type === "stdio"
-      ? { name: "bench", transport: "stdio", command: process.execPath, args: [wire.script, ...wire.args] }
-      : { name: "bench", transport: "http", url: wire.url }
-  )
+  McpConfig.decode(inputOf(wire, "bench"))
 
-export const runtime = ManagedRuntime.make(NodeMcp.layer)
+export const runtime = ManagedRuntime.make(Layer.merge(NodeMcp.layer, Logger.minimumLogLevel(LogLevel.Warning)))
 
-type Services = Layer.Layer.Success<typeof NodeMcp.layer>
+export type Services = Layer.Layer.Success<typeof NodeMcp.layer>
 
 /** What is open, and what can be done with it. */
 export interface Opened {
-  readonly call: (tool: string) => Effect.Effect<McpProtocol.CallToolResult, McpError.McpError>
-  readonly list: Effect.Effect<McpProtocol.Listing<McpProtocol.Tool>, McpError.McpError>
+  readonly call: (tool: string) => Effect.Effect<McpProtocol.CallToolResult, unknown>
+  /** Gives the number of tools. */
+  readonly list: Effect.Effect<number, unknown>
+  /** The same, as an application does that has had the list before. */
+  readonly again: Effect.Effect<number, unknown>
 }
 
 const callInTurn = Effect.fnUntraced(function*({ call }: Opened, tool: string, more: () => boolean) {
-  while (more()) checkResult(yield* call(tool))
+  while (more()) checkResult(yield* call(tool), tool)
+})
+
+const listInTurn = Effect.fnUntraced(function*({ again }: Opened, tools: number, count: number) {
+  for (let i = 0; i < count; i++) checkCount(yield* again, tools)
 })
 
 export const sessionOf = async (
-  opening: Effect.Effect<Opened, McpError.McpError, Scope.Scope | Services>,
+  opening: Effect.Effect<Opened, unknown, Scope.Scope | Services>,
   around: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E> = (effect) => effect
 ): Promise<Session> => {
   const scope = Effect.runSync(Scope.make())
@@ -43,7 +51,8 @@ export const sessionOf = async (
     sequential: (tool, count) => run(callsBy(tool, count)),
     concurrent: (tool, count, inFlight) =>
       run(Effect.replicateEffect(callsBy(tool, count), inFlight, { concurrency: inFlight, discard: true })),
-    list: async () => (await run(opened.list)).items.length,
+    list: () => run(opened.list),
+    again: (tools, count) => run(listInTurn(opened, tools, count)),
     close: () => Effect.runPromise(Scope.close(scope, Exit.void))
   }
 }

@@ -1,65 +1,83 @@
 /**
- * Row about idle connections over HTTP, each with its standalone stream open: what they cost in memory. Every client is
- * measured in a fresh process with a server of its own.
+ * Row about idle connections over HTTP, each with its standalone stream open: what they cost in memory, and in CPU while
+ * nothing happens. Every client is measured in a fresh process with a server of its own.
  */
-import { fork } from "node:child_process"
-import { once } from "node:events"
-import { extname } from "node:path"
 import { setTimeout } from "node:timers/promises"
-import { fileURLToPath } from "node:url"
-import type { Contender } from "../clients/client.js"
-import type { Report } from "../idleProcess.js"
-import { contenders } from "../measure.js"
-import type { Row, Values } from "../row.js"
+import type { Memory } from "../memory.js"
+import type { Options } from "../options.js"
+import type { Failures, Line, Row, Values } from "../row.js"
 import { withHttpServer } from "../servers.js"
-import type { PerContender } from "./sessions.js"
+import { everyone, type Who } from "../who.js"
+import { type PerWho, withCrew } from "../worker/crew.js"
+import type { Worker } from "../worker/worker.js"
 
 const connections = 200
 
-const program = fileURLToPath(new URL(`../idleProcess${extname(fileURLToPath(import.meta.url))}`, import.meta.url))
+/** Opened before, so that what a client needs once is not taken for what a connection needs. */
+const firstConnections = 5
 
-type Measured = Exclude<Report, { readonly opened: number }>
+/** What the server over HTTP lists. */
+const toolCount = 3
 
-/** Waits until the server has seen the stream of every connection; a client may open it in the background. */
-const streamsOpen = async (origin: string, expected: number): Promise<void> => {
-  let seen = 0
-  for (let i = 0; i < 500; i++) {
-    seen = Number(await (await fetch(`${origin}/streams`)).text())
-    if (seen >= expected) return
-    await setTimeout(10)
-  }
-  throw new Error(`only ${seen} of ${expected} connections have opened their stream`)
+interface Measured {
+  readonly before: Memory
+  readonly fresh: Memory
+  readonly idle: Memory
+  /** Milliseconds of CPU in a second of rest. */
+  readonly cpu: number
+  readonly streams: number
 }
 
-const measure = (contender: Contender, restMillis: number): Promise<Measured> =>
+/** Waits until the server has seen the stream of every connection; a client may open it in the background, or never. */
+const streamsOpen = async (origin: string, expected: number): Promise<number> => {
+  let seen = 0
+  for (let i = 0; i < 300; i++) {
+    seen = Number(await (await fetch(`${origin}/streams`)).text())
+    if (seen >= expected) return seen
+    await setTimeout(10)
+  }
+  return seen
+}
+
+const measure = (worker: Worker, restMillis: number): Promise<Measured> =>
   withHttpServer(async (origin) => {
-    const child = fork(program, [contender, `${origin}/json`, String(connections), String(restMillis)])
-    const exit = once(child, "exit")
-    try {
-      return await new Promise<Measured>((resolve, reject) => {
-        child.on("message", (report: Report) => {
-          if ("idle" in report) {
-            resolve(report)
-          } else {
-            streamsOpen(origin, report.opened).then(() => child.send("go on"), reject)
-          }
-        })
-        exit.then(
-          ([code]) => reject(new Error(`the process of idle connections (${contender}) ended with ${code}`)),
-          reject
-        )
+    const hold = (count: number) =>
+      worker.ask("hold", {
+        wires: Array.from({ length: count }, () => ({ type: "http", url: `${origin}/json` })),
+        tools: toolCount
       })
-    } finally {
-      if (child.connected) child.disconnect()
-      await exit
-    }
+    await hold(firstConnections)
+    const firstStreams = await streamsOpen(origin, firstConnections)
+    const before = await worker.ask("memory", {})
+    await hold(connections)
+    const streams = await streamsOpen(origin, firstStreams + connections)
+    const fresh = await worker.ask("memory", {})
+    const cpu = restMillis === 0 ? 0 : await worker.ask("rest", { millis: restMillis }) / restMillis
+    return { before, fresh, idle: await worker.ask("memory", {}), cpu, streams: streams - firstStreams }
   })
 
-const valuesOf = (rounds: ReadonlyArray<PerContender<Measured>>, of: (measured: Measured) => number): Values => ({
-  sdk: rounds.map((_) => of(_.sdk)),
-  ours: rounds.map((_) => of(_.ours)),
-  limit: rounds.map((_) => of(_.limit))
-})
+interface Taken {
+  readonly rounds: ReadonlyArray<PerWho<Measured>>
+  readonly failures: Failures
+}
+
+const takeRounds = async (options: Options): Promise<Taken> => {
+  const rounds: Array<PerWho<Measured>> = []
+  let failures: Failures = {}
+  for (let round = 0; round < options.idleRounds; round++) {
+    await withCrew(everyone.filter((_) => _ !== "traced"), options, async (crew) => {
+      rounds.push(await crew.together((worker) => measure(worker, options.idleMillis)))
+      failures = { ...failures, ...crew.failures() }
+    })
+  }
+  return { rounds, failures }
+}
+
+/** Of those who took part in every round. */
+const valuesOf = ({ failures, rounds }: Taken, of: (measured: Measured) => number): Values => {
+  const complete = [...rounds[0]!.keys()].filter((who) => failures[who] === undefined)
+  return Object.fromEntries(complete.map((who) => [who, rounds.map((_) => of(_.get(who)!))]))
+}
 
 const heapEach = (when: "fresh" | "idle") => (measured: Measured): number =>
   (measured[when].heap - measured.before.heap) / connections / 1024
@@ -67,38 +85,37 @@ const heapEach = (when: "fresh" | "idle") => (measured: Measured): number =>
 // What the pages of one connection are can't be told: V8 gives back pages of the start while connections rest.
 const rssOfAll = (measured: Measured): number => measured.idle.rss / 1024 / 1024
 
+const notesOf = ({ rounds }: Taken): ReadonlyArray<string> => {
+  const notes: Array<string> = []
+  for (const [who, { streams }] of rounds[0] ?? new Map<Who, Measured>()) {
+    if (streams !== connections) notes.push(`${who} has ${streams} standalone streams for ${connections} connections`)
+  }
+  return notes
+}
+
 export const idleRow: Row = {
   name: "idle-200",
   run: async (options) => {
-    const rounds: Array<PerContender<Measured>> = []
-    for (let round = 0; round < options.idleRounds; round++) {
-      const measured = await Promise.all(contenders.map((contender) => measure(contender, options.idleMillis)))
-      rounds.push(
-        Object.fromEntries(contenders.map((contender, i) => [contender, measured[i]])) as PerContender<Measured>
-      )
-    }
-    return [
+    const taken = await takeRounds(options)
+    const line = (title: string, unit: Line["unit"], of: (measured: Measured) => number): Line => ({
+      title: `${connections} idle HTTP connections, ${title}`,
+      unit,
+      shows: "cost",
+      targets: [],
+      values: valuesOf(taken, of),
+      failures: taken.failures,
+      notes: notesOf(taken)
+    })
+    const lines: Array<Line> = [
       {
-        title: "200 idle HTTP, heap each",
-        unit: "KB",
-        shows: "cost",
-        targets: [{ against: "sdk", bound: 0.75 }],
-        values: valuesOf(rounds, heapEach("idle"))
+        ...line("heap each", "KB", heapEach("idle")),
+        targets: [{ of: "session", against: "sdk", bound: 0.75 }]
       },
-      {
-        title: "200 idle HTTP, heap each, just opened",
-        unit: "KB",
-        shows: "cost",
-        targets: [],
-        values: valuesOf(rounds, heapEach("fresh"))
-      },
-      {
-        title: "200 idle HTTP, RSS of the process",
-        unit: "MB",
-        shows: "cost",
-        targets: [],
-        values: valuesOf(rounds, rssOfAll)
-      }
+      line("heap each, just opened", "KB", heapEach("fresh")),
+      line("RSS of the process", "MB", rssOfAll)
     ]
+    // Without a rest nothing was measured.
+    if (options.idleMillis > 0) lines.push(line("CPU in a second", "us", (_) => _.cpu * 1000))
+    return lines
   }
 }

@@ -7,12 +7,11 @@ import type { Wire } from "../clients/client.js"
 import { interleave, type Sample, timed, type Turn } from "../measure.js"
 import type { Row } from "../row.js"
 import { withHttpServer } from "../servers.js"
-import type { PerContender } from "./sessions.js"
 
 const perTurn = 20
 
-const handshakes = (wire: Wire, contender: "sdk" | "ours" | "limit"): Turn => async () => {
-  const open = await load(contender)
+const handshakes = (wire: Wire, who: "sdk" | "session" | "limit"): Turn => async () => {
+  const open = await load(who)
   return repeated(async () => {
     let close = async (): Promise<void> => {}
     const sample = await timed(1, async () => {
@@ -39,16 +38,16 @@ export const recoveryRow: Row = {
   run: (options) =>
     withHttpServer(async (origin) => {
       const json: Wire = { type: "http", url: `${origin}/json` }
-      const session = await (await load("ours", "connection"))({ type: "http", url: `${origin}/forgetful` })
+      const session = await (await load("connection"))({ type: "http", url: `${origin}/forgetful` })
       try {
         const recovery: Turn = () =>
           repeated(async () => {
             await session.sequential("forget", 1)
             return timed(1, () => session.sequential("echo", 1))
           })
-        const opening: PerContender<Turn> = {
+        const opening = {
           sdk: handshakes(json, "sdk"),
-          ours: handshakes(json, "ours"),
+          ours: handshakes(json, "session"),
           limit: handshakes(json, "limit")
         }
         for (const turn of [recovery, ...Object.values(opening)]) await turn()

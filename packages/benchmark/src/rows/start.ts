@@ -1,75 +1,93 @@
 /**
- * Rows about the start of a session over stdio: connecting, and the first listing of many tools. Each turn has a server
- * and a session of its own.
+ * Rows about the start of a session: connecting, and the first listing of many tools. Each turn has a session of its own,
+ * and over stdio a server of its own.
  */
-import { load } from "../clients/all.js"
 import type { Wire } from "../clients/client.js"
-import { interleave, type Sample, timed, type Turn } from "../measure.js"
-import type { Row, Target } from "../row.js"
-import { stdioServer } from "../servers.js"
-import { forEach } from "./sessions.js"
+import type { Options } from "../options.js"
+import type { Failures, Line, Row, Target, Values } from "../row.js"
+import { stdioServer, withHttpServer } from "../servers.js"
+import { everyone, type Who } from "../who.js"
+import { withCrew } from "../worker/crew.js"
+import { measuredOf } from "./work.js"
 
 const toolCount = 1000
 
-const average = (samples: ReadonlyArray<Sample>): Sample => ({
-  wall: samples.reduce((sum, _) => sum + _.wall, 0) / samples.length,
-  cpu: samples.reduce((sum, _) => sum + _.cpu, 0) / samples.length
-})
+const untraced = everyone.filter((_) => _ !== "traced")
 
-const warmedUp = async (turn: Turn): Promise<Turn> => {
-  await turn()
-  return turn
-}
+/** They list as they open: what listing alone takes can't be told. */
+const listsAsItOpens: ReadonlyArray<Who> = ["toolset", "langchain", "mastra"]
+
+const without = <A>(who: ReadonlyArray<Who>, values: { readonly [S in string]?: A }): { readonly [S in string]?: A } =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => !who.includes(name as Who)))
 
 const firstListing = (name: string, share: string, every: number, targets: ReadonlyArray<Target>): Row => ({
   name,
-  run: async (options) => {
+  run: (options) => {
     const wire: Wire = { type: "stdio", script: stdioServer, args: [String(toolCount), String(every)] }
-    const turns = await forEach(async (contender) => {
-      const open = await load(contender)
-      return warmedUp(async () => {
-        const session = await open(wire)
-        try {
-          return await timed(1, async () => {
-            if (await session.list() !== toolCount) throw new Error("a listing is not complete")
-          })
-        } finally {
-          await session.close()
+    return withCrew(untraced, options, async (crew) => {
+      const turn = { wire, tools: toolCount }
+      await crew.each((worker) => worker.ask("start", turn))
+      const taken = await crew.takeTurns((worker) => worker.ask("start", turn), options.slowRounds + 2)
+      const failures = crew.failures()
+      const list = measuredOf(taken, failures, (_) => _.list)
+      const both = measuredOf(taken, failures, ({ list, open }) => ({
+        wall: open.wall + list.wall,
+        cpu: open.cpu + list.cpu
+      }))
+      const alone: Line = {
+        title: `first list, 1000 tools, ${share}`,
+        unit: "ms",
+        shows: "cost",
+        targets,
+        values: without(listsAsItOpens, list.values) as Values,
+        cpu: without(listsAsItOpens, list.cpu) as Values,
+        failures: without(listsAsItOpens, failures) as Failures
+      }
+      return [
+        alone,
+        {
+          ...alone,
+          title: `stdio, connect and first list, 1000 tools, ${share}`,
+          targets: [],
+          ...both,
+          notes: [`${listsAsItOpens.join(", ")} list as they open, so only the sum can be compared`]
         }
-      })
+      ]
     })
-    const measured = await interleave(name, turns, options)
-    return [{ title: `first list, 1000 tools, ${share}`, unit: "ms", shows: "cost", targets, ...measured }]
   }
 })
 
-const connect: Row = {
+const connecting = async (wire: Wire, title: string, times: number, options: Options): Promise<ReadonlyArray<Line>> =>
+  withCrew(untraced, options, async (crew) => {
+    await crew.each((worker) => worker.ask("connect", { wire, times: 1 }))
+    const taken = await crew.takeTurns((worker) => worker.ask("connect", { wire, times }))
+    return [{
+      title,
+      unit: "ms",
+      shows: "cost",
+      targets: [],
+      ...measuredOf(taken, crew.failures(), (_) => _),
+      notes: [
+        "toolset, langchain and mastra list as they open; openai, aiSdk and mastra ask for a later protocol first"
+      ]
+    }]
+  })
+
+const stdio: Row = {
   name: "connect-stdio",
-  run: async (options) => {
-    const wire: Wire = { type: "stdio", script: stdioServer, args: [] }
-    const turns = await forEach(async (contender) => {
-      const open = await load(contender)
-      return warmedUp(async () => {
-        const samples: Array<Sample> = []
-        for (let i = 0; i < 3; i++) {
-          let close = async (): Promise<void> => {}
-          samples.push(
-            await timed(1, async () => {
-              close = (await open(wire)).close
-            })
-          )
-          await close()
-        }
-        return average(samples)
-      })
-    })
-    const measured = await interleave(connect.name, turns, options)
-    return [{ title: "stdio, connect (with node's start)", unit: "ms", shows: "cost", targets: [], ...measured }]
-  }
+  run: (options) =>
+    connecting({ type: "stdio", script: stdioServer, args: [] }, "stdio, connect (with node's start)", 3, options)
+}
+
+const http: Row = {
+  name: "connect-http",
+  run: (options) =>
+    withHttpServer((origin) => connecting({ type: "http", url: `${origin}/json` }, "HTTP, connect", 20, options))
 }
 
 export const startRows: ReadonlyArray<Row> = [
-  firstListing("list-1000", "all with output schema", 1, [{ against: "sdk", bound: 0.4 }]),
+  firstListing("list-1000", "all with output schema", 1, [{ of: "session", against: "sdk", bound: 0.4 }]),
   firstListing("list-1000-tenth", "10 % with output schema", 10, []),
-  connect
+  stdio,
+  http
 ]

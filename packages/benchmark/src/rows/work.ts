@@ -1,0 +1,54 @@
+/**
+ * The same work for each client, in turns: each with a session of its own that stays open.
+ */
+import type { Wire } from "../clients/client.js"
+import type { Sample } from "../measure.js"
+import type { Options } from "../options.js"
+import type { Failures, Line, Values } from "../row.js"
+import type { Who } from "../who.js"
+import { type Crew, type PerWho, withCrew } from "../worker/crew.js"
+import type { Work } from "../worker/orders.js"
+
+export interface Wanted {
+  readonly name: string
+  readonly wire: Wire
+  readonly work: Work
+  readonly who: ReadonlyArray<Who>
+}
+
+export type Measured = Required<Pick<Line, "values" | "cpu" | "failures">>
+
+/** One number of each that was taken. */
+export const valuesOf = <A>(taken: PerWho<ReadonlyArray<A>>, of: (given: A) => number): Values =>
+  Object.fromEntries([...taken].map(([who, given]) => [who, given.map(of)]))
+
+export const measuredOf = <A>(
+  taken: PerWho<ReadonlyArray<A>>,
+  failures: Failures,
+  of: (given: A) => Sample
+): Measured => ({ values: valuesOf(taken, (_) => of(_).wall), cpu: valuesOf(taken, (_) => of(_).cpu), failures })
+
+const profiled = async (
+  crew: Crew,
+  counts: PerWho<number>,
+  { name, work }: Wanted,
+  options: Options
+): Promise<void> => {
+  if (options.profile === undefined) return
+  await crew.each(async (worker) => {
+    if (worker.who !== options.profile) return
+    console.log(await worker.ask("profile", { name, work, count: counts.get(worker.who)! }))
+  })
+}
+
+export const measureWork = (wanted: Wanted, options: Options): Promise<Measured> =>
+  withCrew(wanted.who, options, async (crew) => {
+    const { wire, work } = wanted
+    const counts = await crew.each(async (worker) => {
+      await worker.ask("open", { wire })
+      return worker.ask("calibrate", { work, turnMillis: options.turnMillis })
+    })
+    const taken = await crew.takeTurns((worker) => worker.ask("turn", { work, count: counts.get(worker.who)! }))
+    await profiled(crew, counts, wanted, options)
+    return measuredOf(taken, crew.failures(), (_) => _)
+  })
