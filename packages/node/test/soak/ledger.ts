@@ -1,84 +1,102 @@
 /**
  * What became of each call, here and at the server.
  *
- * Owns: one place per call, made once, so that the books do not grow. May not touch: calls.
+ * Owns: one place per call, made once, so that the books do not grow; and the verdict on each.
+ * May not touch: calls.
  */
-import type { McpError } from "@mcp-runtime/core"
+import { McpError } from "@mcp-runtime/core"
 import { Cause, Exit, Option } from "effect"
-import { readFileSync } from "node:fs"
 
-export type Fate = "ok" | "unknown" | "not executed" | "interrupted" | "other"
+export type Fate = "none" | "ok" | "no" | "maybe" | "yes" | "interrupted" | "strange"
 
-const fates: ReadonlyArray<Fate> = ["ok", "unknown", "not executed", "interrupted", "other"]
+const fates: ReadonlyArray<Fate> = ["none", "ok", "no", "maybe", "yes", "interrupted", "strange"]
 
 /** How often a call with this fate was executed. */
 const truth: { readonly [fate in Fate]: (executions: number, mayRepeat: boolean) => boolean } = {
+  none: () => false,
   ok: (n, mayRepeat) => n === 1 || (mayRepeat && n > 1),
-  unknown: (n) => n <= 1,
-  "not executed": (n) => n === 0,
+  no: (n) => n === 0,
+  maybe: (n, mayRepeat) => n <= 1 || mayRepeat,
+  yes: (n, mayRepeat) => n === 1 || (mayRepeat && n > 1),
   interrupted: (n, mayRepeat) => n <= 1 || mayRepeat,
-  other: () => false
+  strange: () => false
 }
 
-const shown = 5
+/** A call or another request, as the ledger sees it. */
+export interface Entry {
+  readonly key: number
+  readonly mayRepeat: boolean
+  /** Whether servers write its executions down. */
+  readonly isCall: boolean
+}
 
 export class Ledger {
+  /** How often each outcome was had. */
+  readonly outcomes = new Map<string, number>()
   private readonly settled: Uint8Array
   private readonly fate: Uint8Array
-  private readonly repeatable: Uint8Array
-  private readonly strange: Array<string> = []
+  private readonly strange = new Map<number, string>()
 
-  constructor(private readonly calls: number) {
-    this.settled = new Uint8Array(calls)
-    this.fate = new Uint8Array(calls)
-    this.repeatable = new Uint8Array(calls)
+  constructor(capacity: number) {
+    this.settled = new Uint8Array(capacity)
+    this.fate = new Uint8Array(capacity)
   }
 
-  settle(key: number, exit: Exit.Exit<string, McpError.McpError>, mayRepeat: boolean): void {
+  settle({ isCall, key }: Entry, exit: Exit.Exit<unknown, unknown>): void {
     this.settled[key]!++
-    this.fate[key] = fates.indexOf(this.fateOf(key, exit, mayRepeat))
-    this.repeatable[key] = mayRepeat ? 1 : 0
+    const { fate, outcome } = isCall ? this.fateOfCall(key, exit) : this.fateOfRequest(key, exit)
+    this.fate[key] = fates.indexOf(fate)
+    this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1)
   }
 
-  count(fate: Fate): number {
-    const wanted = fates.indexOf(fate)
-    let count = 0
-    for (let key = 0; key < this.calls; key++) if (this.settled[key] !== 0 && this.fate[key] === wanted) count++
-    return count
+  fateOf(key: number): Fate {
+    return fates[this.fate[key]!]!
   }
 
-  /** What is wrong, in view of what the servers have written down. */
-  audit(files: ReadonlyArray<string>): ReadonlyArray<string> {
-    const executions = new Uint16Array(this.calls)
-    for (const file of files) {
-      const bytes = readFileSync(file)
-      for (let at = 0; at + 4 <= bytes.length; at += 4) executions[bytes.readUInt32LE(at)]!++
+  count(outcome: string): number {
+    return this.outcomes.get(outcome) ?? 0
+  }
+
+  /** What is wrong with it, in view of how often it ran; nothing where all is well. */
+  judge({ isCall, key, mayRepeat }: Entry, executions: number): string | undefined {
+    const settled = this.settled[key]!
+    const fate = this.fateOf(key)
+    if (settled !== 1) return `it ended ${settled} times, and ran ${executions} times`
+    if (fate === "strange") return `it ran ${executions} times and gave ${this.strange.get(key) ?? "nonsense"}`
+    if (!isCall || truth[fate](executions, mayRepeat)) return undefined
+    return `its outcome is ${outcomeTexts[fate]}, and it ran ${executions} times`
+  }
+
+  private fateOfCall(key: number, exit: Exit.Exit<unknown, unknown>): { fate: Fate; outcome: string } {
+    if (Exit.isSuccess(exit)) {
+      return exit.value === String(key) ? { fate: "ok", outcome: "ok" } : this.note(key, `the answer "${exit.value}"`)
     }
-    const found = [...this.strange]
-    let wrong = 0
-    for (let key = 0; key < this.calls; key++) {
-      const fate = fates[this.fate[key]!]!
-      if (this.settled[key] === 1 && truth[fate](executions[key]!, this.repeatable[key] === 1)) continue
-      if (++wrong > shown) continue
-      found.push(`call ${key} (${fate}) settled ${this.settled[key]} times and ran ${executions[key]} times`)
-    }
-    if (wrong > shown) found.push(`so did ${wrong - shown} more`)
-    return found
+    return this.failure(key, exit.cause)
   }
 
-  private fateOf(key: number, exit: Exit.Exit<string, McpError.McpError>, mayRepeat: boolean): Fate {
-    if (Exit.isSuccess(exit)) return exit.value === String(key) ? "ok" : this.note(key, `got "${exit.value}"`)
-    if (Cause.isInterruptedOnly(exit.cause)) return "interrupted"
-    const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
-    if (error?.executed === "no") return "not executed"
-    if (error?._tag === "OutcomeUnknown") return "unknown"
-    // One that may run twice says what happened the last time.
-    if (error?.executed === "maybe" && mayRepeat) return "interrupted"
-    return this.note(key, Cause.pretty(exit.cause))
+  private fateOfRequest(key: number, exit: Exit.Exit<unknown, unknown>): { fate: Fate; outcome: string } {
+    return Exit.isSuccess(exit) ? { fate: "ok", outcome: "ok (request)" } : this.failure(key, exit.cause)
   }
 
-  private note(key: number, what: string): Fate {
-    if (this.strange.length < shown) this.strange.push(`call ${key}: ${what}`)
-    return "other"
+  private failure(key: number, cause: Cause.Cause<unknown>): { fate: Fate; outcome: string } {
+    if (Cause.isInterruptedOnly(cause)) return { fate: "interrupted", outcome: "interrupted" }
+    const error = Option.getOrUndefined(Cause.failureOption(cause))
+    if (!McpError.isMcpError(error) || Cause.defects(cause).length > 0) return this.note(key, Cause.pretty(cause))
+    return { fate: error.executed, outcome: `${error.executed}: ${error._tag}` }
   }
+
+  private note(key: number, what: string): { fate: Fate; outcome: string } {
+    if (this.strange.size < 20) this.strange.set(key, what.slice(0, 2000))
+    return { fate: "strange", outcome: "strange" }
+  }
+}
+
+const outcomeTexts: { readonly [fate in Fate]: string } = {
+  none: "not known",
+  ok: "success",
+  no: `an error that says executed: "no"`,
+  maybe: `an error that says executed: "maybe"`,
+  yes: `an error that says executed: "yes"`,
+  interrupted: "interruption",
+  strange: "strange"
 }

@@ -3,8 +3,8 @@
  *
  * Owns: garbage collection, counting, and the judgement. May not touch: what is measured.
  */
-import { Effect } from "effect"
-import { readdirSync } from "node:fs"
+import { Effect, Fiber } from "effect"
+import { readdirSync, readlinkSync } from "node:fs"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { childrenOf } from "../internal/processes.js"
@@ -13,7 +13,11 @@ export interface Sample {
   /** Bytes, buffers included. */
   readonly heap: number
   readonly descriptors: number
+  /** Of these. */
+  readonly sockets: number
   readonly children: number
+  /** Fibers that nobody is the parent of. */
+  readonly fibers: number
   readonly listeners: number
   readonly timers: number
   /** Everything else that keeps the event loop busy. */
@@ -30,6 +34,15 @@ const settle = Effect.async<void>((resume) => {
   turn()
 })
 
+const isSocket = (descriptor: string): boolean => {
+  try {
+    return readlinkSync(`/proc/self/fd/${descriptor}`).startsWith("socket:")
+  } catch {
+    // That with which the directory was read.
+    return false
+  }
+}
+
 const listeners = (): number => process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)
 
 export const sample: Effect.Effect<Sample> = Effect.gen(function*() {
@@ -40,10 +53,13 @@ export const sample: Effect.Effect<Sample> = Effect.gen(function*() {
   const { external, heapUsed } = process.memoryUsage()
   const resources = process.getActiveResourcesInfo()
   const timers = resources.filter((_) => _ === "Timeout" || _ === "Immediate").length
+  const descriptors = readdirSync("/proc/self/fd")
   return {
     heap: heapUsed + external,
-    descriptors: readdirSync("/proc/self/fd").length,
+    descriptors: descriptors.length,
+    sockets: descriptors.filter(isSocket).length,
     children: childrenOf(process.pid).length,
+    fibers: [...(yield* Fiber.roots)].length,
     listeners: listeners(),
     timers,
     handles: resources.length - timers
@@ -63,32 +79,36 @@ export const slope = (values: ReadonlyArray<number>): number => {
   return under === 0 ? 0 : over / under
 }
 
-/**
- * The rounds that count. What a process compiles and caches in the first ones is no leak: the heap comes to a level that
- * 400,000 more calls do not change.
- */
-export const afterWarmUp = <A>(rounds: ReadonlyArray<A>): ReadonlyArray<A> =>
-  rounds.slice(Math.floor(rounds.length * 0.35))
-
 const megabyte = 1024 * 1024
+
+/** What a process compiles and caches in its first rounds is no leak. */
+export const warmUp = (rounds: number): number => Math.floor(rounds * 0.35)
+
+/** How much more there may be at rest: sockets and what belongs to them come and go with the load. */
+const kinds = [
+  ["descriptors", 10],
+  ["sockets", 10],
+  ["handles", 10],
+  ["timers", 6],
+  ["fibers", 6],
+  ["children", 1],
+  ["listeners", 0]
+] as const
 
 /**
  * What has grown in the rounds after the first ones. The heap may be larger by `heapSlack` bytes at the end, on the line
  * through all rounds as well as in the last one.
  */
 export const growth = (samples: ReadonlyArray<Sample>, heapSlack: number): ReadonlyArray<string> => {
-  const rounds = afterWarmUp(samples)
-  const [first] = rounds
-  const last = rounds.at(-1)
+  const judged = samples.slice(warmUp(samples.length))
+  const [first] = judged
+  const last = judged.at(-1)
   if (first === undefined || last === undefined) return ["nothing was measured"]
   const found: Array<string> = []
-  const heaps = rounds.map((_) => _.heap)
-  const byLine = slope(heaps) * (rounds.length - 1)
+  const byLine = slope(judged.map((_) => _.heap)) * (judged.length - 1)
   if (byLine > heapSlack && last.heap - first.heap > heapSlack / 2) {
-    found.push(`the heap grows by ${(byLine / megabyte).toFixed(2)} MB in ${rounds.length - 1} rounds`)
+    found.push(`the heap grows by ${(byLine / megabyte).toFixed(2)} MB in ${judged.length - 1} rounds`)
   }
-  // Sockets and what belongs to them come and go with the load.
-  const kinds = [["descriptors", 8], ["handles", 8], ["timers", 4], ["children", 0], ["listeners", 0]] as const
   const early = samples.slice(0, Math.max(1, Math.floor(samples.length / 2)))
   for (const [kind, slack] of kinds) {
     const most = Math.max(...early.map((_) => _[kind]))
@@ -99,6 +119,5 @@ export const growth = (samples: ReadonlyArray<Sample>, heapSlack: number): Reado
 
 /** What is more than before. */
 export const left = (before: Sample, after: Sample): ReadonlyArray<string> =>
-  (["descriptors", "handles", "timers", "children", "listeners"] as const)
-    .filter((kind) => after[kind] > before[kind])
+  kinds.map(([kind]) => kind).filter((kind) => after[kind] > before[kind])
     .map((kind) => `${kind}: ${after[kind]} after the end, ${before[kind]} before the start`)

@@ -10,8 +10,10 @@ export const chance = (seed: number, place: number, salt: number): number => {
   return ((x ^ (x >>> 15)) >>> 0) / 2 ** 32
 }
 
+export type Weighted<A> = readonly [weight: number, value: A]
+
 /** One of several, by weight. */
-export const pick = <A>(weighted: ReadonlyArray<readonly [weight: number, value: A]>, at: number): A => {
+export const pick = <A>(weighted: ReadonlyArray<Weighted<A>>, at: number): A => {
   const total = weighted.reduce((sum, [weight]) => sum + weight, 0)
   let rest = at * total
   for (const [weight, value] of weighted) {

@@ -1,103 +1,132 @@
 /**
- * Many calls over two connections whose servers are disturbed all the time.
+ * Rounds of the plan against many servers, and what is wrong after each.
  *
- * Owns: who calls what, and when something happens. May not touch: the servers' books, what is measured, the verdict.
+ * Owns: the order of things in a round and in a run, and that a round ends whatever happens in it.
+ * May not touch: what a step or an event is, what must hold at rest.
  */
-import { McpConnection, RetryPolicy } from "@mcp-runtime/core"
-import { Effect, Either, ExecutionStrategy, Exit, Fiber, Logger, LogLevel, Scope } from "effect"
-import { join } from "node:path"
-import { directory } from "../internal/connections.js"
+import { Effect, Exit, Fiber, Logger, LogLevel } from "effect"
+import { disturb } from "./disturb.js"
 import { Ledger } from "./ledger.js"
-import { growth, left, type Sample, sample } from "./measure.js"
-import { chance, pick } from "./random.js"
-import { httpServer, type Server, stdioServer, textOf } from "./servers.js"
+import { deadlines } from "./lineup.js"
+import { growth, type Sample, sample } from "./measure.js"
+import { perform } from "./perform.js"
+import { describe, digest, mayRepeat, type Plan, plan, type Size, type Step } from "./plan.js"
+import * as Rest from "./rest.js"
+import { Stage } from "./stage.js"
 
-export interface Options {
+export interface Options extends Size {
   readonly seed: number
+  /** The number of the first round, and how many there are at most. */
+  readonly from: number
   readonly rounds: number
-  /** Calls per round, over HTTP and over stdio. */
-  readonly http: number
-  readonly stdio: number
-  /** Disturbances per round. */
-  readonly httpDisturbances: number
-  readonly stdioDisturbances: number
+  /** No round begins after so many milliseconds. */
+  readonly millis: number
+  /** After so many rounds the manager ends, and nothing may be left. */
+  readonly managerRounds: number
   /** By how many bytes the heap may have grown at the end. */
   readonly heapSlack: number
+  readonly onRound: (round: Round) => void
 }
 
 export interface Round {
-  readonly calls: number
+  readonly round: number
+  readonly digest: string
+  readonly steps: number
+  /** Of the whole run so far. */
+  readonly outcomes: ReadonlyMap<string, number>
+  readonly executions: number
   readonly sessions: number
+  readonly replays: number
   readonly sample: Sample
+  readonly millis: number
+  readonly violations: ReadonlyArray<string>
 }
 
 export interface Report {
   readonly rounds: ReadonlyArray<Round>
-  readonly ledger: Ledger
-  readonly reconnects: number
-  readonly replays: number
-  readonly disturbances: ReadonlyMap<string, number>
+  readonly outcomes: ReadonlyMap<string, number>
+  readonly flaws: ReadonlyMap<string, number>
+  readonly happened: ReadonlyMap<string, number>
   readonly violations: ReadonlyArray<string>
 }
 
-/** What is asked of `chance` about the same call. */
-const salt = { kind: 1, slow: 2, patience: 3, disturbance: 4 } as const
-
 const workers = 24
 
-/** How often the connection is used until there is another session. */
-const mostProbes = 500
+const slack = 60_000
 
-/** Loss after loss: a call may be sent again a few times, soon. */
-const retry = Either.getOrThrow(RetryPolicy.make({ replays: 6, base: "1 millis", cap: "20 millis" }))
+/** The deadline of a call, a listing of all servers before it, and slack. */
+const bound = deadlines.total + deadlines.listing + slack
+
+/** Events wait for each other: each for a connecting and a closing. */
+const boundOf = (events: number): number => events * (deadlines.connect + deadlines.close) + slack
+
+const entryOf = (step: Step) => ({ key: step.key, isCall: step.call !== undefined, mayRepeat: mayRepeat(step) })
 
 export const run = (options: Options): Effect.Effect<Report, unknown> =>
   Effect.gen(function*() {
     const unheard: Array<string> = []
     const hear = (what: string) => (reason: unknown) => {
-      unheard.push(`${what}: ${String(reason)}`)
+      unheard.push(`${what} that nobody handles: ${reason instanceof Error ? reason.stack : String(reason)}`)
     }
-    yield* listening({ unhandledRejection: hear("a rejection"), warning: hear("a warning") })
-    const path = yield* directory
-    const perRound = options.http + options.stdio
-    const ledger = new Ledger(options.rounds * perRound)
-    const disturbances = new Map<string, number>()
+    yield* listening({
+      unhandledRejection: hear("a rejection"),
+      uncaughtExceptionMonitor: hear("an exception"),
+      warning: hear("a warning")
+    })
+    const started = performance.now()
+    const capacity = (options.from + options.rounds) * options.steps
+    const ledger = new Ledger(capacity)
     const rounds: Array<Round> = []
+    const stage = yield* Stage.make(capacity)
+    yield* stage.endCurrent
     yield* sample
     const before = yield* sample
-    const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
-    const http = yield* Scope.extend(httpServer(join(path, "http")), scope)
-    const stdio = yield* Scope.extend(stdioServer(join(path, "stdio")), scope)
-    const use = (server: Server, from: number, count: number, every: number) =>
-      workThrough({ options, ledger, disturbances, server, from, to: from + count, every })
-    for (let round = 0; round < options.rounds; round++) {
-      const from = round * perRound
-      yield* Effect.all([
-        use(http, from, options.http, Math.floor(options.http / options.httpDisturbances)),
-        use(stdio, from + options.http, options.stdio, Math.floor(options.stdio / options.stdioDisturbances))
-      ], { concurrency: "unbounded", discard: true })
-      yield* Effect.forEach([http, stdio], quiet)
-      const sessions = (yield* http.connection.stats).sessions + (yield* stdio.connection.stats).sessions
-      rounds.push({ calls: perRound, sessions, sample: yield* sample })
+    yield* stage.begin
+    const soak = new Soak(options, stage, ledger)
+    const isDue = () => performance.now() - started < options.millis
+    for (let i = 0; i < options.rounds && (i === 0 || isDue()); i++) {
+      const began = performance.now()
+      const number = options.from + i
+      const today = plan(options.seed, number, options)
+      const isOver = yield* soak.round(today)
+      stage.violations.push(...unheard.splice(0))
+      const isLast = (i + 1) % options.managerRounds === 0
+      if (isOver && isLast) {
+        yield* stage.endCurrent
+        stage.violations.push(...yield* Rest.nothingLeft(stage, before))
+        yield* stage.begin
+      }
+      const round: Round = {
+        round: number,
+        digest: digest(today),
+        steps: today.steps.length,
+        outcomes: new Map(ledger.outcomes),
+        executions: soak.executions,
+        sessions: stage.journals.sessions,
+        replays: stage.replays,
+        sample: soak.sampled ?? before,
+        millis: performance.now() - began,
+        violations: stage.violations.splice(0)
+      }
+      rounds.push(round)
+      options.onRound(round)
+      if (round.violations.length > 0) break
     }
-    const stats = [yield* http.connection.stats, yield* stdio.connection.stats]
-    yield* Scope.close(scope, Exit.void)
-    const violations = [
-      ...ledger.audit([http.ledger, stdio.ledger]),
-      ...growth(rounds.map((_) => _.sample), options.heapSlack),
-      ...left(before, yield* sample),
-      ...stats.flatMap(({ holders, open }) =>
-        open === 1 && holders === 0 ? [] : [`${open} sessions are open, ${holders} hold them`]
-      ),
-      ...unheard
-    ]
+    const isSound = rounds.every((_) => _.violations.length === 0)
+    yield* stage.endCurrent
+    const atTheEnd = isSound ? yield* Rest.nothingLeft(stage, before) : []
     return {
       rounds,
-      ledger,
-      disturbances,
-      violations,
-      reconnects: stats.reduce((sum, { sessions }) => sum + sessions - 1, 0),
-      replays: stats.reduce((sum, { replays }) => sum + replays, 0)
+      outcomes: ledger.outcomes,
+      flaws: stage.journals.flaws,
+      happened: stage.happened,
+      violations: [
+        ...rounds.flatMap((_) => _.violations),
+        ...stage.violations,
+        ...atTheEnd,
+        ...(isSound ? growth(rounds.map((_) => _.sample), options.heapSlack) : []),
+        ...unheard
+      ]
     }
   }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
 
@@ -108,86 +137,127 @@ const listening = (handlers: { readonly [event: string]: (reason: unknown) => vo
     () => Effect.sync(() => Object.entries(handlers).forEach(([event, handler]) => process.off(event, handler)))
   )
 
-interface Work {
-  readonly options: Options
-  readonly ledger: Ledger
-  readonly disturbances: Map<string, number>
-  readonly server: Server
-  readonly from: number
-  readonly to: number
-  /** A disturbance every so many calls. */
-  readonly every: number
-}
+class Soak {
+  sampled: Sample | undefined
+  executions = 0
 
-const workThrough = (work: Work): Effect.Effect<void, unknown> =>
-  Effect.gen(function*() {
-    const oneAtATime = yield* Effect.makeSemaphore(1)
-    let next = work.from
-    const worker = Effect.gen(function*() {
-      while (next < work.to) {
-        const key = next++
-        if ((key - work.from) % work.every === work.every - 1) yield* oneAtATime.withPermits(1)(disturb(work, key))
-        yield* callOnce(work, key)
-      }
+  constructor(
+    private readonly options: Options,
+    private readonly stage: Stage,
+    private readonly ledger: Ledger
+  ) {}
+
+  /** One round. Whether it has come to an end: otherwise nothing more can be said. */
+  round(today: Plan): Effect.Effect<boolean> {
+    const { stage } = this
+    return Effect.gen(this, function*() {
+      yield* stage.total("connectAll", stage.current.start)
+      const hung = yield* this.work(today)
+      stage.violations.push(...hung)
+      if (hung.length > 0) return false
+      yield* Rest.heal(stage)
+      stage.violations.push(...yield* Rest.recovered(stage))
+      stage.violations.push(...yield* Rest.settled(stage))
+      stage.violations.push(...stage.current.nonsense.map((_) => `a state of the manager: ${_}`))
+      this.audit(today)
+      yield* stage.count
+      this.sampled = yield* sample
+      return true
     })
-    yield* Effect.forEach(Array.from({ length: workers }), () => worker, { concurrency: workers, discard: true })
-  })
+  }
 
-/** Something happens to the server, and is over when there is another session if that is what follows. */
-const disturb = ({ disturbances, options, server: { connection, disturbances: possible } }: Work, key: number) =>
-  Effect.gen(function*() {
-    const { name, renews, run } = pick(possible, chance(options.seed, key, salt.disturbance))
-    const { sessions } = yield* connection.stats
-    // What is asked of the server for it may meet the one before.
-    yield* Effect.retry(run, { times: 20 })
-    const which = `${connection.server} ${name}`
-    disturbances.set(which, (disturbances.get(which) ?? 0) + 1)
-    if (!renews) return
-    for (let probe = 0; probe < mostProbes; probe++) {
-      if ((yield* connection.stats).sessions > sessions) return
-      yield* Effect.ignore(McpConnection.listTools(connection, { retry }))
+  /** All steps and events. What has not ended in its time. */
+  private work({ events, steps }: Plan): Effect.Effect<ReadonlyArray<string>> {
+    return Effect.gen(this, function*() {
+      const hung: Array<string> = []
+      const happening: Array<Fiber.RuntimeFiber<void>> = []
+      let next = 0
+      let nextEvent = 0
+      const worker = Effect.gen(this, function*() {
+        while (next < steps.length) {
+          const i = next++
+          while (nextEvent < events.length && events[nextEvent]!.at <= i) {
+            happening.push(yield* Effect.forkDaemon(disturb(this.stage, events[nextEvent++]!)))
+          }
+          if (!(yield* this.take(steps[i]!))) {
+            hung.push(`${this.evidence(steps[i]!)}: it did not end within ${bound} ms`)
+            return
+          }
+        }
+      })
+      yield* Effect.forEach(Array.from({ length: workers }), () => worker, { concurrency: workers, discard: true })
+      const ended = yield* Effect.timeoutOption(Fiber.awaitAll(happening), boundOf(happening.length))
+      if (ended._tag === "None") {
+        events.forEach(({ kind, server }, i) => {
+          if (happening[i]?.unsafePoll() === null) hung.push(`${kind} of ${server} did not end`)
+        })
+      }
+      return hung
+    })
+  }
+
+  /** Whether it has ended in its time. */
+  private take(step: Step): Effect.Effect<boolean> {
+    const { ledger, stage } = this
+    let isOver = false
+    const onProgress = () => {
+      if (isOver) stage.violations.push(`${this.evidence(step)}: progress after its end`)
     }
-    return yield* Effect.fail(new Error(`${which}: there is no other session after ${mostProbes} listings`))
-  })
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function*() {
+        const settled = Effect.map(Effect.exit(restore(perform(stage.current, step, onProgress))), (exit) => {
+          isOver = true
+          ledger.settle(entryOf(step), exit)
+        })
+        const fiber = yield* Effect.forkDaemon(settled)
+        if (step.patience !== undefined) {
+          yield* turns(step.patience)
+          yield* Fiber.interruptFork(fiber)
+        }
+        return yield* restore(Effect.timeoutOption(Fiber.await(fiber), bound))
+      })
+    ).pipe(Effect.map((ended) => ended._tag === "Some"))
+  }
 
-const callOnce = ({ ledger, options: { seed }, server: { connection } }: Work, key: number) => {
-  const kind = chance(seed, key, salt.kind)
-  const isRepeatable = kind < 0.03
-  const isImpatient = kind > 0.97
-  const call = McpConnection.callTool(
-    connection,
-    { name: "work", arguments: { key, slow: chance(seed, key, salt.slow) < 0.1 } },
-    { retry, ...(isRepeatable && { replay: "always" }) }
-  ).pipe(Effect.map(textOf))
-  return Effect.uninterruptibleMask((restore) => {
-    const settled = Effect.map(Effect.exit(restore(call)), (exit) => ledger.settle(key, exit, isRepeatable))
-    return isImpatient ? interrupted(settled, Math.floor(chance(seed, key, salt.patience) * 40)) : settled
-  })
+  /** All calls of this round, and what ran late of earlier ones. */
+  private audit({ steps }: Plan): void {
+    const { journals, violations } = this.stage
+    const first = steps[0]!.key
+    const executed = journals.executed()
+    this.executions += executed.length
+    const late = executed.filter((key) => key < first).map((key) => this.stepOf(key))
+    const wrong = [...steps, ...late].flatMap((step) => {
+      const found = this.ledger.judge(entryOf(step), journals.executionsOf(step.key))
+      return found === undefined ? [] : [`${this.evidence(step)}: ${found}`]
+    })
+    violations.push(...wrong.slice(0, mostShown))
+    if (wrong.length > mostShown) violations.push(`and ${wrong.length - mostShown} more`)
+  }
+
+  private stepOf(key: number): Step {
+    const round = Math.floor(key / this.options.steps)
+    return plan(this.options.seed, round, this.options).steps[key % this.options.steps]!
+  }
+
+  private evidence(step: Step): string {
+    const { steps } = this.options
+    const lines = this.stage.journals.linesOf(step.server, step.key)
+    const journal = step.call === undefined ? "" : `; journal: ${lines.length === 0 ? "nothing" : lines.join(", ")}`
+    return `round ${Math.floor(step.key / steps)}, step ${step.key} (${describe(step)}${journal})`
+  }
 }
+
+const mostShown = 10
 
 /** The caller loses patience after so many turns. */
-const interrupted = (call: Effect.Effect<unknown>, turns: number) =>
+const turns = (count: number): Effect.Effect<void> =>
   Effect.gen(function*() {
-    const fiber = yield* Effect.fork(call)
-    for (let turn = 0; turn < turns; turn++) yield* turn % 4 === 3 ? turnOfTheLoop : Effect.yieldNow()
-    yield* Fiber.interrupt(fiber)
+    for (let turn = 0; turn < count; turn++) yield* turn % 4 === 3 ? turnOfTheLoop : Effect.yieldNow()
   })
 
 const turnOfTheLoop = Effect.async<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-/** Nothing is under way any more. */
-const quiet = ({ connection }: Server) =>
-  Effect.gen(function*() {
-    yield* Effect.retry(McpConnection.listTools(connection, { retry }), { times: 50 })
-    // A lost session ends its draining without an event to wait for: it is looked at, a bounded number of times.
-    for (let turn = 0; turn < 5000; turn++) {
-      if ((yield* connection.stats).open === 1 && (yield* connection.state)._tag === "Ready") return
-      yield* Effect.sleep(1)
-    }
-    const { open } = yield* connection.stats
-    return yield* Effect.fail(
-      new Error(`${connection.server}: no rest, ${open} open, ${(yield* connection.state)._tag}`)
-    )
-  })
+export const hasFailed = (exit: Exit.Exit<Report, unknown>): boolean =>
+  Exit.isFailure(exit) || exit.value.violations.length > 0

@@ -1,30 +1,72 @@
 /**
- * The report of a soak as text.
+ * What a soak says: a line for each round, and everything together at the end.
  */
-import type { Report } from "./soak.js"
+import { warmUp } from "./measure.js"
+import { eventKinds, flaws } from "./plan.js"
+import type { Report, Round } from "./soak.js"
 
-const header = ["round", "calls", "sessions", "heap MB", "fds", "children", "handles", "timers", "listeners"]
+const megabyte = 1024 * 1024
 
-const most = 13
+const sumOf = (outcomes: ReadonlyMap<string, number>, wanted: (outcome: string) => boolean): number =>
+  [...outcomes].reduce((sum, [outcome, count]) => wanted(outcome) ? sum + count : sum, 0)
 
-export const render = ({ disturbances, ledger, reconnects, replays, rounds }: Report): string => {
-  const every = Math.max(1, Math.ceil(rounds.length / (most - 1)))
-  let calls = 0
-  const rows = rounds.map((round, i) => {
-    calls += round.calls
-    const { children, descriptors, handles, heap, listeners, timers } = round.sample
-    const cells = [i + 1, calls, round.sessions, (heap / 1024 / 1024).toFixed(2)]
-    return [...cells, descriptors, children, handles, timers, listeners].map(String)
-  }).filter((_, i) => i === 0 || i === rounds.length - 1 || i % every === 0)
-  const all = [header, ...rows]
-  const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
-  const table = all.map((row) => row.map((cell, column) => cell.padStart(widths[column]!)).join("  ")).join("\n")
-  const fates = (["ok", "unknown", "not executed", "interrupted"] as const).map((_) => `${ledger.count(_)} ${_}`)
-  const happened = [...disturbances].sort(([a], [b]) => a < b ? -1 : 1).map(([name, count]) => `${count} ${name}`)
+const columns: ReadonlyArray<readonly [name: string, wanted: (outcome: string) => boolean]> = [
+  ["ok", (_) => _.startsWith("ok")],
+  ["not executed", (_) => _.startsWith("no:")],
+  ["unknown", (_) => _.startsWith("maybe:")],
+  ["executed", (_) => _.startsWith("yes:")],
+  ["interrupted", (_) => _ === "interrupted"]
+]
+
+const none: ReadonlyMap<string, number> = new Map()
+
+/** One line. `before` is the round before it, of whose numbers it shows the difference. */
+export const lineOf = (round: Round, before: Round | undefined): string => {
+  const counts = columns.map(([name, wanted]) =>
+    `${sumOf(round.outcomes, wanted) - sumOf(before?.outcomes ?? none, wanted)} ${name}`
+  )
+  const { children, descriptors, fibers, heap, listeners, sockets, timers } = round.sample
   return [
-    table,
-    "",
-    `calls: ${fates.join(", ")}; ${replays} replays`,
-    `reconnects: ${reconnects}; disturbances: ${happened.join(", ")}`
+    `round ${String(round.round).padStart(3)} ${round.digest}: ${counts.join(", ")}`,
+    `${round.executions - (before?.executions ?? 0)} executions`,
+    `${round.sessions - (before?.sessions ?? 0)} sessions`,
+    `${(heap / megabyte).toFixed(2)} MB`,
+    `${descriptors} fds (${sockets} sockets), ${children} children, ${fibers} fibers, ${timers} timers, ` +
+    `${listeners} listeners`,
+    `${(round.millis / 1000).toFixed(1)} s${round.violations.length === 0 ? "" : "; VIOLATED"}`
+  ].join("; ")
+}
+
+const listed = (counts: ReadonlyMap<string, number>): string =>
+  [...counts].sort(([a], [b]) => a < b ? -1 : 1).map(([name, count]) => `${count} ${name}`).join(", ")
+
+/** Kinds that never happened: what is said of them is not proven. */
+export const neverHappened = ({ flaws: had, happened }: Pick<Report, "flaws" | "happened">): ReadonlyArray<string> => [
+  ...[...flaws].filter((_) => !had.has(_)),
+  ...eventKinds.filter((_) => !happened.has(_))
+]
+
+export const summaryOf = (report: Report): string => {
+  const { flaws: had, happened, outcomes, rounds } = report
+  const first = rounds[warmUp(rounds.length)]
+  const last = rounds.at(-1)
+  if (first === undefined || last === undefined) return "nothing was done"
+  const of = (name: keyof Round["sample"], scale = 1) =>
+    `${name} ${(first.sample[name] / scale).toFixed(scale === 1 ? 0 : 2)} -> ${
+      (last.sample[name] / scale).toFixed(scale === 1 ? 0 : 2)
+    }`
+  const missing = neverHappened(report)
+  return [
+    `steps by outcome: ${listed(outcomes)}`,
+    `misbehaviour of servers: ${listed(had)}`,
+    `what was done to servers and managers: ${listed(happened)}`,
+    `rounds: ${rounds.length}; steps: ${
+      rounds.reduce((sum, _) => sum + _.steps, 0)
+    }; executions: ${last.executions}; ` +
+    `sessions: ${last.sessions}; replays: at least ${last.replays}`,
+    `from round ${first.round} to round ${last.round}: ${of("heap", megabyte)} MB, ${of("descriptors")}, ${
+      of("sockets")
+    }, ${of("children")}, ${of("handles")}, ${of("timers")}, ${of("fibers")}, ${of("listeners")}`,
+    ...(missing.length === 0 ? [] : [`never happened: ${missing.join(", ")}`])
   ].join("\n")
 }
