@@ -1,0 +1,4 @@
+import { displaysPart } from "./displays.js"
+import { suite } from "./kit/suite.js"
+
+suite(displaysPart)

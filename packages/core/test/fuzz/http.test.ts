@@ -1,0 +1,4 @@
+import { httpPart } from "./http.js"
+import { suite } from "./kit/suite.js"
+
+suite(httpPart)

@@ -1,0 +1,164 @@
+/**
+ * Runs an effect without real time and without the event loop of the platform: a clock that jumps, and a scheduler that is
+ * drained by hand.
+ *
+ * Owns: that nothing hangs unnoticed. When there is no task, no timer, and no end, the effect waits for something that can't
+ * happen; when there are too many tasks, it spins. Both are told at once, whatever the machine is doing.
+ * May not touch: what is run. What needs the platform (sockets, files, keys) can't be run here; digests can.
+ */
+import { Cause, Clock, Duration, Effect, FiberRef, HashSet, Logger, LogLevel, Option, Scheduler } from "effect"
+import type { Exit, Fiber } from "effect"
+import { createHash } from "node:crypto"
+
+export interface Bounds {
+  /** How often fibers may be run. */
+  readonly tasks?: number | undefined
+  /** How far the clock may go, in milliseconds. */
+  readonly millis?: number | undefined
+  /** Gets every line of the log. */
+  readonly onLog?: ((text: string) => void) | undefined
+}
+
+export interface Run<A, E> {
+  readonly exit: Exit.Exit<A, E>
+  readonly millis: number
+  readonly tasks: number
+}
+
+/** Throws where it hangs or spins, where a fiber has died, and where a timer is left behind. */
+export const simulate = async <A, E>(effect: Effect.Effect<A, E>, bounds: Bounds = {}): Promise<Run<A, E>> => {
+  const { subtle } = crypto
+  Object.defineProperty(subtle, "digest", { value: digest, configurable: true })
+  try {
+    return await simulated(effect, bounds)
+  } finally {
+    Reflect.deleteProperty(subtle, "digest")
+  }
+}
+
+/** The same as Web Crypto's, but for the thread in which that runs: nobody here could wait for it. */
+const digest = (algorithm: string, data: Uint8Array): Promise<ArrayBuffer> =>
+  Promise.resolve(Uint8Array.from(createHash(algorithm.replace("-", "")).update(data).digest()).buffer)
+
+const simulated = async <A, E>(
+  effect: Effect.Effect<A, E>,
+  { millis = 30 * 86_400_000, onLog, tasks = 100_000 }: Bounds
+): Promise<Run<A, E>> => {
+  const scheduler = new Steps(tasks)
+  const clock = new Virtual()
+  const deaths: Array<string> = []
+  const watch = Logger.make<unknown, void>(({ cause, message }) => {
+    onLog?.(String(message))
+    if (Option.isSome(Cause.dieOption(cause))) deaths.push(Cause.pretty(cause))
+  })
+  const fiber = Effect.runFork(
+    effect.pipe(
+      Effect.withClock(clock),
+      Effect.locally(FiberRef.currentLoggers, HashSet.make(watch)),
+      Effect.locally(FiberRef.currentMinimumLogLevel, LogLevel.All)
+    ),
+    { scheduler }
+  )
+  let exit: Exit.Exit<A, E> | undefined
+  fiber.addObserver((_) => {
+    exit = _
+  })
+  for (;;) {
+    scheduler.drain()
+    for (let i = 0; i < microtasks; i++) await undefined
+    if (!scheduler.isIdle) continue
+    if (exit !== undefined) break
+    if (!clock.jump()) throw new Error("it hangs: nothing is left that could wake it")
+    if (clock.now > millis) throw new Error(`it has not ended after ${Duration.format(Duration.millis(millis))}`)
+  }
+  if (clock.waiting > 0) throw new Error(`${clock.waiting} timers were left behind`)
+  if (deaths.length > 0) throw new Error(`a fiber has died: ${deaths[0]}`)
+  return { exit, millis: clock.now, tasks: scheduler.count }
+}
+
+/** How many turns what is queued for the end of a task may take. */
+const microtasks = 8
+
+class Steps implements Scheduler.Scheduler {
+  private readonly tasks = new Scheduler.PriorityBuckets()
+  count = 0
+
+  constructor(private readonly most: number) {}
+
+  get isIdle(): boolean {
+    return this.tasks.buckets.length === 0
+  }
+
+  scheduleTask(task: Scheduler.Task, priority: number): void {
+    this.tasks.scheduleTask(task, priority)
+  }
+
+  shouldYield(fiber: Fiber.RuntimeFiber<unknown, unknown>): number | false {
+    return fiber.currentOpCount > fiber.getFiberRef(FiberRef.currentMaxOpsBeforeYield)
+      ? fiber.getFiberRef(FiberRef.currentSchedulingPriority)
+      : false
+  }
+
+  drain(): void {
+    while (this.tasks.buckets.length > 0) {
+      const buckets = this.tasks.buckets
+      this.tasks.buckets = []
+      for (const [, tasks] of buckets) {
+        for (const task of tasks) {
+          if (++this.count > this.most) throw new Error(`it spins: fibers have run ${this.most} times`)
+          task()
+        }
+      }
+    }
+  }
+}
+
+interface Sleeper {
+  readonly at: number
+  readonly wake: () => void
+}
+
+class Virtual implements Clock.Clock {
+  readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
+  private readonly sleepers = new Set<Sleeper>()
+  now = 0
+
+  get waiting(): number {
+    return this.sleepers.size
+  }
+
+  unsafeCurrentTimeMillis(): number {
+    return this.now
+  }
+
+  unsafeCurrentTimeNanos(): bigint {
+    return BigInt(this.now) * 1_000_000n
+  }
+
+  readonly currentTimeMillis = Effect.sync(() => this.unsafeCurrentTimeMillis())
+  readonly currentTimeNanos = Effect.sync(() => this.unsafeCurrentTimeNanos())
+
+  sleep(duration: Duration.Duration): Effect.Effect<void> {
+    return Effect.async<void>((resume) => {
+      const sleeper: Sleeper = {
+        at: this.now + Math.max(0, Math.ceil(Duration.toMillis(duration))),
+        wake: () => {
+          this.sleepers.delete(sleeper)
+          resume(Effect.void)
+        }
+      }
+      this.sleepers.add(sleeper)
+      return Effect.sync(() => this.sleepers.delete(sleeper))
+    })
+  }
+
+  /** To the next sleeper, if there is one that wakes at all. */
+  jump(): boolean {
+    let next: Sleeper | undefined
+    for (const sleeper of this.sleepers) if (next === undefined || sleeper.at < next.at) next = sleeper
+    if (next === undefined || next.at === Number.POSITIVE_INFINITY) return false
+    this.now = next.at
+    next.wake()
+    return true
+  }
+}

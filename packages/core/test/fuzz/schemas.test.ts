@@ -1,0 +1,5 @@
+import { suite } from "./kit/suite.js"
+import { schemasPart, validationPart } from "./schemas.js"
+
+suite(validationPart)
+suite(schemasPart)

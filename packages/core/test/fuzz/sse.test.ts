@@ -1,0 +1,4 @@
+import { suite } from "./kit/suite.js"
+import { ssePart } from "./sse.js"
+
+suite(ssePart)

@@ -1,0 +1,4 @@
+import { suite } from "./kit/suite.js"
+import { toolsPart } from "./tools.js"
+
+suite(toolsPart)
