@@ -3,46 +3,9 @@
  * declaration and its doc comment. `npm run docs` writes it; with `--check` nothing is written, and an export without a
  * doc comment, `@since` or `@category` is an error.
  */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
-import { basename, join } from "node:path"
-import { fileURLToPath } from "node:url"
-import ts from "typescript"
-
-const root = fileURLToPath(new URL("..", import.meta.url))
-const packages = ["core", "node", "testing"]
-
-const sourcesOf = (name) =>
-  readdirSync(join(root, "packages", name, "src"))
-    .filter((file) => file.endsWith(".ts") && file !== "index.ts")
-    .map((file) => join(root, "packages", name, "src", file))
-
-const files = packages.flatMap(sourcesOf)
-const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile)
-const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
-const program = ts.createProgram(files, {
-  ...options,
-  lib: ["lib.es2022.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts", "lib.dom.asynciterable.d.ts"],
-  types: ["node"],
-  composite: false,
-  incremental: false,
-  declarationMap: false,
-  emitDeclarationOnly: true,
-  outDir: "/"
-})
-
-/** A module as it is published, with every type written out. */
-const declarationsOf = (file) => {
-  let text = ""
-  program.emit(program.getSourceFile(file), (path, content) => {
-    if (path.endsWith(".d.ts")) text = content
-  }, undefined, true)
-  return ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
-}
-
-const commentsBefore = (source, position) =>
-  (ts.getLeadingCommentRanges(source.text, position) ?? [])
-    .map(({ end, pos }) => source.text.slice(pos, end))
-    .filter((text) => text.startsWith("/**"))
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { commentsBefore, exportsOf, modules as found, packages, program, root } from "./declarations.mjs"
 
 /** A doc comment without its stars, taken apart. */
 const parse = (comment) => {
@@ -53,51 +16,17 @@ const parse = (comment) => {
   return { description, example, since: tag("since"), category: tag("category") }
 }
 
-const namesOf = (statement) =>
-  ts.isVariableStatement(statement)
-    ? statement.declarationList.declarations.map((_) => _.name.getText())
-    : statement.name === undefined ? [] : [statement.name.getText()]
-
-const isExported = (statement) =>
-  ts.canHaveModifiers(statement) && ts.getModifiers(statement)?.some((_) => _.kind === ts.SyntaxKind.ExportKeyword)
-
-/** What a module exports, in the order of its source; all declarations of one name together, wherever they are from. */
-const exportsOf = (file) => {
-  const source = declarationsOf(file)
-  const found = new Map()
-  const add = (name, comment, ...code) => {
-    const doc = comment === undefined ? undefined : parse(comment)
-    const known = found.get(name)
-    if (known === undefined) found.set(name, { name, comment, doc, code })
-    else {
-      known.doc ??= doc
-      known.code.push(...code)
-    }
-  }
-  for (const statement of source.statements) {
-    if (ts.isExportDeclaration(statement) && statement.exportClause !== undefined && ts.isNamedExports(statement.exportClause)) {
-      const from = statement.moduleSpecifier?.text
-      const there = from?.startsWith(".") ? exportsOf(join(file, "..", from.replace(/\.js$/, ".ts"))) : []
-      for (const element of statement.exportClause.elements) {
-        const original = there.find((_) => _.name === (element.propertyName ?? element.name).text)
-        const comment = commentsBefore(source, element.getFullStart()).at(-1) ?? original?.comment
-        add(element.name.text, comment, ...(original?.code ?? [`export { ${element.getText()} }`]))
-      }
-    } else if (isExported(statement)) {
-      const comment = commentsBefore(source, statement.getFullStart()).at(-1)
-      for (const name of namesOf(statement)) add(name, comment, statement.getText())
-    }
-  }
-  return [...found.values()]
-}
-
-const modules = files.map((file) => {
+const modules = found.map(({ file, name, owner }) => {
   const [first] = commentsBefore(program.getSourceFile(file), 0)
   return {
-    package: basename(join(file, "../..")),
-    name: basename(file, ".ts"),
+    package: owner,
+    name,
     doc: first === undefined ? undefined : parse(first),
-    exports: exportsOf(file)
+    exports: exportsOf(file).map(({ comment, name, statements }) => ({
+      name,
+      doc: comment === undefined ? undefined : parse(comment),
+      code: statements.map((_) => _.getText())
+    }))
   }
 })
 

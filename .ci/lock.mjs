@@ -8,7 +8,7 @@ import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 
 /** Where Node would find a dependency of the package at `from`. */
-const resolve = (packages, from, name) => {
+export const resolve = (packages, from, name) => {
   for (let at = from;; at = at.slice(0, Math.max(at.lastIndexOf("/node_modules/"), 0))) {
     const path = at === "" ? `node_modules/${name}` : `${at}/node_modules/${name}`
     if (packages[path] !== undefined) return path
@@ -20,7 +20,7 @@ const optionalPeers = ({ peerDependenciesMeta = {} }) =>
   new Set(Object.entries(peerDependenciesMeta).flatMap(([name, { optional }]) => (optional ? [name] : [])))
 
 /** What npm installs with a package. */
-const needsOf = (entry) => {
+export const needsOf = (entry) => {
   const optional = optionalPeers(entry)
   return [
     ...Object.keys(entry.dependencies ?? {}),
