@@ -18,5 +18,6 @@ export default defineWorkspace([
   project("node", ["packages/node/test/**/*.test.ts"]),
   project("testing", ["packages/testing/test/**/*.test.ts"]),
   project("cli", ["packages/cli/test/**/*.test.ts"]),
+  project("conformance", ["packages/conformance/test/**/*.test.ts"]),
   project("docs", ["examples/test/**/*.test.ts", "examples/testing/**/*.test.ts"])
 ])

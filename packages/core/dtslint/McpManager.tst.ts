@@ -37,7 +37,7 @@ describe("McpManager", () => {
     expect(McpManager.layer({ servers })).type.toBe<
       Layer.Layer<
         McpManager.McpManager,
-        McpError.McpError,
+        McpError.ConfigInvalid | McpError.ServersFailed,
         McpTransport.McpTransport | CatalogStore.CatalogStore
       >
     >()
@@ -92,18 +92,29 @@ describe("McpManager", () => {
     expect(manager.reload).type.not.toBeCallableWith([1])
   })
 
-  it("gives views that can't fail, and actions with one error type", () => {
-    expect(manager.state).type.toBe<Effect.Effect<McpManager.ManagerState>>()
+  it("gives views, and what is done to servers", () => {
+    expect<Effect.Effect.Success<typeof manager.state>>().type.toBe<McpManager.ManagerState>()
     expect(manager.changes).type.toBe<Stream.Stream<McpManager.ManagerState>>()
     expect(manager.errors).type.toBe<Effect.Effect<ReadonlyMap<string, McpError.McpError>>>()
-    expect(manager.connectAll).type.toBe<Effect.Effect<ReadonlyArray<string>, McpError.McpError>>()
-    expect(manager.reconnect()).type.toBe<Effect.Effect<ReadonlyArray<string>, McpError.McpError>>()
-    expect(manager.reload(servers)).type.toBe<Effect.Effect<McpManager.Reloaded, McpError.McpError>>()
-    expect(manager.close).type.toBe<Effect.Effect<ReadonlyArray<McpError.CloseFailed>, McpError.McpError>>()
+    const { connectAll, reconnect, reload } = manager
+    expect<Effect.Effect.Success<typeof connectAll>>().type.toBe<ReadonlyArray<string>>()
+    expect<Effect.Effect.Success<ReturnType<typeof reconnect>>>().type.toBe<ReadonlyArray<string>>()
+    expect<Effect.Effect.Success<ReturnType<typeof reload>>>().type.toBe<McpManager.Reloaded>()
+    expect(manager.close).type.toBe<
+      Effect.Effect<ReadonlyArray<McpError.CloseFailed>, McpError.ConnectionUnavailable>
+    >()
+    expect(manager.reconnect).type.toBeCallableWith()
+    expect(manager.reconnect).type.toBeCallableWith({ failedOnly: false })
+    expect(manager.reconnect).type.not.toBeCallableWith({ all: true })
+  })
+
+  it("calls a tool of a server, and gives its connection", () => {
     expect(manager.callTool("docs", { name: "x" }, { timeout: "1 second" })).type.toBe<
       Effect.Effect<McpProtocol.CallToolResult, McpError.McpError>
     >()
-    expect(manager.connection("docs")).type.toBe<Effect.Effect<McpConnection.McpConnection, McpError.McpError>>()
+    expect(manager.callTool).type.not.toBeCallableWith("docs", "x")
+    expect(manager.callTool).type.not.toBeCallableWith("docs", { name: "x", args: {} })
+    expect<Effect.Effect.Success<ReturnType<typeof manager.connection>>>().type.toBe<McpConnection.McpConnection>()
   })
 })
 
@@ -140,7 +151,7 @@ describe("McpRuntime", () => {
     expect(McpRuntime.layer({ servers })).type.toBe<
       Layer.Layer<
         McpManager.McpManager | McpCatalog.McpCatalog,
-        McpError.McpError,
+        McpError.ConfigInvalid | McpError.ServersFailed,
         McpTransport.McpTransport | CatalogStore.CatalogStore
       >
     >()
@@ -150,7 +161,7 @@ describe("McpRuntime", () => {
     expect(McpRuntime.layerConfig({ servers: Config.succeed(servers), strict: Config.boolean("STRICT") })).type.toBe<
       Layer.Layer<
         McpManager.McpManager | McpCatalog.McpCatalog,
-        McpError.McpError | ConfigError.ConfigError,
+        McpError.ConfigInvalid | McpError.ServersFailed | ConfigError.ConfigError,
         McpTransport.McpTransport | CatalogStore.CatalogStore
       >
     >()

@@ -70,14 +70,13 @@ describe("ToolFilter", () => {
   })
 
   it("an evaluation never fails, and must be told who asks", () => {
-    expect(ToolFilter.evaluate(byName, tool, "docs", { agent: { name: "x" }, runContext: 1 })).type.toBe<
+    expect(byName.decide(tool, "docs", { agent: { name: "x" }, runContext: 1 })).type.toBe<
       boolean | Effect.Effect<boolean, never, Rights>
     >()
     expect(ToolFilter.evaluateAll(byAgent, "docs", [tool], undefined)).type.toBe<
       ReadonlyArray<McpProtocol.Tool> | Effect.Effect<ReadonlyArray<McpProtocol.Tool>>
     >()
-    expect(ToolFilter.evaluate<ToolRequest.ToolRequest<Agent, Run>, never>).type.not.toBeCallableWith(
-      byAgent,
+    expect(byAgent.decide).type.not.toBeCallableWith(
       tool,
       "docs",
       { agent: { role: "nobody" }, runContext: { user: "x" } }

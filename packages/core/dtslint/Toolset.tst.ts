@@ -102,8 +102,8 @@ describe("Toolset", () => {
 
   it("a recorded tool is one for JSON, and tells which tool is called", () => {
     expect(Toolset.record({ id: "tools" }, tool)).type.toBe<Toolset.RecordedTool>()
-    expect<Toolset.RecordedTool>().type.toBeAssignableTo<Toolset.ToolIdentity>()
-    expect<Toolset.AgentTool>().type.toBeAssignableTo<Toolset.ToolIdentity>()
+    expect<Toolset.RecordedTool>().type.toBeAssignableTo<ToolNaming.ToolIdentity>()
+    expect<Toolset.AgentTool>().type.toBeAssignableTo<ToolNaming.ToolIdentity>()
     expect<Schema.Schema.Context<typeof Toolset.RecordedTool>>().type.toBe<never>()
     expect<Toolset.RecordedTool["inputSchema"]>().type.toBe<McpProtocol.JsonObject>()
   })

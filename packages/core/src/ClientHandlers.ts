@@ -2,7 +2,7 @@
  * What a server may ask us (sampling, elicitation, roots) and tell us (log messages, notifications), each an Effect of the
  * application's.
  *
- * Owns: the handlers, the capabilities they amount to, and the checks on what they answer.
+ * Owns: the handlers, and where they get their services from.
  * May not touch: wires, ids, time. The engine runs the handlers, each in a fiber that ends when the server cancels, when
  * the deadline for handlers passes or when the session closes.
  *
@@ -15,7 +15,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type * as SubscriptionRef from "effect/SubscriptionRef"
-import * as McpProtocol from "./McpProtocol.js"
+import type * as McpProtocol from "./McpProtocol.js"
 
 /**
  * Who is asking.
@@ -199,74 +199,3 @@ export const rootsFromRef = (
  * @category constructors
  */
 export const rootsOf = (...roots: ReadonlyArray<McpProtocol.Root>): RootsHandler => ({ list: Effect.succeed(roots) })
-
-/**
- * What is announced to the server for these handlers.
- *
- * @since 0.1.0
- * @category accessors
- */
-export const capabilities = (handlers: Handlers): McpProtocol.ClientCapabilities => {
-  const { elicitation, roots, sampling } = handlers
-  return {
-    ...(sampling && { sampling: { ...(sampling.tools && { tools: {} }), ...(sampling.context && { context: {} }) } }),
-    ...((elicitation?.form ?? elicitation?.url) && {
-      elicitation: { ...(elicitation?.form && { form: {} }), ...(elicitation?.url && { url: {} }) }
-    }),
-    ...(roots && { roots: { listChanged: roots.changes !== undefined } })
-  }
-}
-
-/**
- * Why a handler's answer to a form can't be sent, or `undefined`.
- *
- * @since 0.1.0
- * @category validation
- */
-export const elicitationProblem = (
-  result: McpProtocol.ElicitationResult,
-  request: McpProtocol.FormElicitation | McpProtocol.UrlElicitation
-): string | undefined => {
-  if (!McpProtocol.isObject(result)) return "the answer is not an object"
-  if (result.action !== "accept" && result.action !== "decline" && result.action !== "cancel") {
-    return `"action" is not accept, decline or cancel`
-  }
-  if (request.mode === "url" || result.action !== "accept") {
-    return result.content === undefined ? undefined : `"content" is only for accepted forms`
-  }
-  const content: unknown = result.content ?? {}
-  if (!McpProtocol.isObject(content)) return `"content" is not an object`
-  for (const [field, value] of Object.entries(content)) {
-    if (!isFormValue(value)) return `"${field}" is not a text, number, truth value or list of texts`
-  }
-  const required = request.requestedSchema.required
-  const missing = Array.isArray(required)
-    ? required.find((field) => typeof field === "string" && !Object.hasOwn(content, field))
-    : undefined
-  return missing === undefined ? undefined : `the required field "${String(missing)}" is missing`
-}
-
-const isFormValue = (value: unknown): boolean =>
-  typeof value === "string" || typeof value === "boolean" || (typeof value === "number" && Number.isFinite(value)) ||
-  (Array.isArray(value) && value.every((_) => typeof _ === "string"))
-
-/**
- * An accepted form, with the defaults of the schema in every field that it leaves out.
- *
- * @since 0.1.0
- * @category combinators
- */
-export const withDefaults = (
-  result: McpProtocol.ElicitationResult,
-  request: McpProtocol.FormElicitation
-): McpProtocol.ElicitationResult => {
-  const properties = request.requestedSchema.properties
-  if (result.action !== "accept" || !McpProtocol.isObject(properties)) return result
-  const content: Record<string, string | number | boolean | ReadonlyArray<string>> = { ...result.content }
-  for (const [field, schema] of Object.entries(properties)) {
-    if (!Object.hasOwn(content, field) && McpProtocol.isObject(schema) && isFormValue(schema.default)) {
-      Object.defineProperty(content, field, { value: schema.default, enumerable: true })
-    }
-  }
-  return { ...result, content }
-}

@@ -25,6 +25,7 @@ import * as predicates from "./internal/configFile/predicates.js"
 import * as rules from "./internal/configFile/rules.js"
 import type * as McpConfig from "./McpConfig.js"
 import type * as McpProtocol from "./McpProtocol.js"
+import type * as ToolApproval from "./ToolApproval.js"
 import type * as Toolset from "./Toolset.js"
 
 /**
@@ -83,11 +84,7 @@ export interface Problem {
  * @since 0.1.0
  * @category models
  */
-export type Approval =
-  | "always"
-  | "never"
-  | { readonly always?: ReadonlyArray<string> | undefined; readonly never?: ReadonlyArray<string> | undefined }
-  | { readonly [tool: string]: "always" | "never" | boolean }
+export type Approval = "always" | "never" | ToolApproval.Names
 
 /**
  * What a file says about the tools of a server, as it says it. `toolsetServers` makes filters and approvals of it.

@@ -12,13 +12,15 @@
  * |---------------------------------------|--------------------------------------------------------|-----------------------|
  * | a newer token, maybe of another process | it is taken                                          | is sent again         |
  * | a refresh token                       | one token request, whoever waits for it                | is sent again         |
- * | credentials of the application        | discovery, one token request                           | is sent again         |
+ * | credentials of the application        | discovery, one token request, or two                   | is sent again         |
  * | an `Authorizer`                       | discovery, registration; a person is asked meanwhile   | fails: `Unauthorized` |
  * | none of it                            | discovery, registration                                | fails: `Unauthorized` |
  *
  * `Unauthorized.authorizationUrl` is the page to visit. A connection that has failed so connects by itself when the
  * person is done. A request is sent again at most once. A token that was refused is not sent again by anybody, and one
  * that was never accepted is not renewed. 403 with `insufficient_scope` is the same with more scopes, and never a refresh.
+ *
+ * Where the server or the configuration wants tokens that are bound to a key (DPoP), each request has a proof of its own.
  *
  * Nothing is kept but in the `TokenStore`, and nothing of it is in an error, a log or a span.
  *
@@ -64,6 +66,23 @@ export interface AuthRefusal {
   readonly sent: string | undefined
   /** The session does not stand on it: no person is asked because of it, nor is its token done with. */
   readonly alone?: boolean | undefined
+  /** Its header `dpop-nonce`, where the request had a proof and can be sent again. */
+  readonly nonce?: string | undefined
+}
+
+/**
+ * One request that is about to be sent with a token that is bound to a key (RFC 9449).
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ProofRequest {
+  readonly method: string
+  readonly url: string
+  /** The header `authorization` of the request. */
+  readonly sent: string
+  /** What the server has just asked for. Default: what it has said last. */
+  readonly nonce?: string | undefined
 }
 
 /**
@@ -79,8 +98,18 @@ export interface Credentials {
   readonly prepare: Effect.Effect<Authorization, McpError.McpError>
   /** The server has taken this header. */
   readonly accepted: (sent: string) => void
-  /** `"again"`: there are other credentials, with which the request can be sent once more. */
-  readonly refused: (refusal: AuthRefusal) => Effect.Effect<"again" | "no", McpError.McpError>
+  /**
+   * `"again"`: there are other credentials, with which the request can be sent once more. `"nonce"`: the same will do, with
+   * a proof that has the nonce of the refusal.
+   */
+  readonly refused: (refusal: AuthRefusal) => Effect.Effect<"again" | "no" | "nonce", McpError.McpError>
+  /** For a header of the scheme `DPoP`: each request has a header `dpop` of its own. */
+  readonly proofs?: {
+    /** Nothing where the token is none of ours. */
+    readonly prove: (request: ProofRequest) => Effect.Effect<string | undefined, McpError.McpError>
+    /** The header `dpop-nonce` of any answer to such a request. Gives it, if it can be used. */
+    readonly learn: (nonce: string | undefined) => string | undefined
+  } | undefined
   /** Values that must not show, should the server repeat them. The same list as long as none is new. */
   readonly secrets: () => ReadonlyArray<string>
   /**
@@ -107,6 +136,8 @@ export type Status =
     readonly scopes: ReadonlyArray<string>
     /** When the token expires; nothing where the authorization server did not say. */
     readonly expiresAt: number | undefined
+    /** Whether it is of use only with a key (DPoP), which is kept with it. */
+    readonly bound: boolean
     /** Whether it can be renewed without a person. */
     readonly refreshable: boolean
   }

@@ -56,7 +56,10 @@ export interface Lists {
   readonly resources: Effect.Effect<ReadonlyArray<ServerList<McpProtocol.Resource>>>
   readonly templates: Effect.Effect<ReadonlyArray<ServerList<McpProtocol.ResourceTemplate>>>
   /** The catalogue of one server. */
-  readonly of: (server: string) => Effect.Effect<Catalog.Catalog, McpError.McpError>
+  readonly of: (server: string) => Effect.Effect<
+    Catalog.Catalog,
+    McpError.UnknownServer | McpError.ConfigInvalid | McpError.ConnectionUnavailable
+  >
   /** Every list of every server is out of date. */
   readonly invalidate: Effect.Effect<void>
 }

@@ -19,13 +19,7 @@ import * as shorthand from "./internal/config/shorthand.js"
 import * as Values from "./internal/config/values.js"
 import * as McpError from "./McpError.js"
 
-export {
-  defaultLimits,
-  defaultTimeouts,
-  type Limits,
-  PositiveDuration,
-  type Timeouts
-} from "./internal/config/bounds.js"
+export { defaultLimits, defaultTimeouts, type Limits, type Timeouts } from "./internal/config/bounds.js"
 
 /**
  * The log levels of the protocol.
@@ -43,8 +37,6 @@ export const LogLevel = Schema.Literal(
   "alert",
   "emergency"
 )
-
-export { headerProblem, Secret } from "./internal/config/values.js"
 
 export type { Reference, SecretInput } from "./internal/config/deferred.js"
 
@@ -133,7 +125,8 @@ const common = {
   keepAlive: Schema.optional(KeepAlive),
   /**
    * References in the texts of `command`, `args`, `cwd`, `env`, `url`, `headers`, `proxy`, `tls` and `auth` (`clientId`,
-   * `clientSecret`, `privateKey`) are resolved each time that a session is opened.
+   * `clientSecret`, `privateKey`, `assertion`, and those of `idp`) are resolved each time that a session is opened;
+   * `assertion` and `idp.idToken` also each time that a token is needed.
    */
   expand: Schema.optional(Expand),
   /** Texts that are kept out of whatever is shown of this server, beside the values of `env` and `headers`. */
@@ -247,7 +240,12 @@ const http = {
   maxConnections: Schema.optional(Bounds.positiveInt),
   /** Where a tool call is sent again: in the shared session, or first in a fresh one of its own. */
   recovery: Schema.optional(Schema.Literal("shared", "isolated")),
-  auth: Schema.optional(Auth)
+  auth: Schema.optional(Auth),
+  /**
+   * `true`: bearer tokens may go to an `http://` URL that is not on this machine, where everybody in between can read
+   * them. Only for a network that encrypts by itself, such as a mesh.
+   */
+  allowTokensOverHttp: Schema.optional(Schema.Boolean)
 }
 
 /**
@@ -596,7 +594,7 @@ const secretsIn = (config: ServerConfig): ReadonlyArray<Redacted.Redacted<string
     case "stdio":
       return Object.values(config.env ?? {})
     default: {
-      const auth = typeof config.auth === "object" ? Object.values(config.auth) : []
+      const auth = typeof config.auth === "object" ? AuthSchema.valuesOf(config.auth) : []
       const tls = Object.values(config.tls ?? {}).flat()
       return [config.proxy, ...Object.values(config.headers ?? {}), ...auth, ...tls].filter(isSecret)
     }

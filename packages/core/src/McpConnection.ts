@@ -29,19 +29,23 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as LogLevel from "effect/LogLevel"
 import type * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
+import type * as Tracer from "effect/Tracer"
 import type * as Catalog from "./Catalog.js"
 import type * as ClientHandlers from "./ClientHandlers.js"
 import * as internal from "./internal/connection/connection.js"
 import type * as McpConfig from "./McpConfig.js"
 import type * as McpError from "./McpError.js"
+import type * as McpMetrics from "./McpMetrics.js"
 import type * as McpProtocol from "./McpProtocol.js"
 import type * as McpSession from "./McpSession.js"
 import * as McpTransport from "./McpTransport.js"
 import type * as RequestLimit from "./RequestLimit.js"
 import type * as RetryPolicy from "./RetryPolicy.js"
+import type * as WireTap from "./WireTap.js"
 
 /**
  * What a connection is doing, with its facts. Times are milliseconds of the Effect clock.
@@ -139,10 +143,33 @@ export interface ConnectionOptions extends Pick<McpSession.SessionOptions, "clie
    * connection.
    */
   readonly requests?: RequestLimit.RequestLimit | undefined
-  /** Whether servers are told, in `_meta`, which trace a request is part of, where there is a span. Default: `true`. */
-  readonly traceContext?: boolean | undefined
+  /**
+   * Whether servers are told, in `_meta`, which trace a request is part of, where there is a span; a function says what else they
+   * are told. Default: `true`.
+   */
+  readonly traceContext?: boolean | ((span: Tracer.AnySpan) => TraceContext) | undefined
+  /** Whether anything is counted, see `McpMetrics`. Default: `true`. */
+  readonly metrics?: boolean | McpMetrics.MetricsOptions | undefined
+  /** Hears every message of all sessions, both ways. */
+  readonly tap?: WireTap.WireTap | undefined
+  /**
+   * At which level it is logged that a session is opened, ready, and closed by the application. What goes wrong is logged as a
+   * warning in any case, and its mending at `Info`. Default: `LogLevel.Debug`; for an operator, `LogLevel.Info`.
+   */
+  readonly logLifecycle?: LogLevel.LogLevel | undefined
   /** How lists are kept. */
   readonly catalog?: Catalog.CatalogOptions | undefined
+}
+
+/**
+ * What a server is told of a trace beside the span: W3C `tracestate` and `baggage`.
+ *
+ * @since 0.1.0
+ * @category options
+ */
+export interface TraceContext {
+  readonly tracestate?: string | undefined
+  readonly baggage?: string | undefined
 }
 
 /**
@@ -172,6 +199,8 @@ export interface Operation<A> {
   readonly method: string
   /** What it is about: the name of a tool, for example. */
   readonly target?: string | undefined
+  /** The URI of the resource that it is about, for its span. */
+  readonly uri?: string | undefined
   /** Whether running it twice does no harm. Default: what the protocol says of the method. */
   readonly idempotent?: boolean | undefined
   readonly options?: CallOptions | undefined
@@ -218,8 +247,6 @@ export interface McpConnection {
   readonly notify: (method: string, params?: McpProtocol.JsonObject) => Effect.Effect<void, McpError.McpError>
   /** What the server offers: each list is read once and then known, until the server says that it has changed. */
   readonly catalog: Catalog.Catalog
-  /** What the last listing said of a tool, if there was one. */
-  readonly knownTool: (name: string) => McpProtocol.Tool | undefined
   /** Ends the session and makes a new one, at any moment, whatever the state. Calls that run fail. */
   readonly reconnect: Effect.Effect<McpSession.SessionInfo, McpError.McpError>
   /**

@@ -61,6 +61,22 @@ const describeStderr = (tail: string | undefined): string =>
   tail === undefined || tail.trim() === "" ? "" : `; the end of its stderr:\n${tail.trimEnd()}`
 
 /**
+ * One of the last messages of the session before an error of the protocol: the beginning of its JSON, without the secrets
+ * that are known of the server; of an older one only its method, or which request it answers. No part of `message`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface LastFrame {
+  readonly direction: "sent" | "received"
+  readonly text: string
+}
+
+const lastFrames = Schema.optional(
+  Schema.Array(Schema.Struct({ direction: Schema.Literal("sent", "received"), text: Schema.String }))
+)
+
+/**
  * One thing that is wrong with a configuration.
  *
  * @since 0.1.0
@@ -164,7 +180,8 @@ export class HandshakeFailed extends Schema.TaggedError<HandshakeFailed>("@mcp-r
     exit: optional(ProcessExit),
     stderrTail: optional(Schema.String),
     code: optional(Schema.Number),
-    data: optional(Schema.Unknown)
+    data: optional(Schema.Unknown),
+    lastFrames
   }
 ) {
   override get message() {
@@ -210,7 +227,8 @@ export class ConnectionClosed extends Schema.TaggedError<ConnectionClosed>("@mcp
     reason: Schema.Literal("Exited", "OutputClosed", "InputClosed", "Overflow", "StreamLost", "Reset", "Closing"),
     detail: Schema.String,
     exit: optional(ProcessExit),
-    stderrTail: optional(Schema.String)
+    stderrTail: optional(Schema.String),
+    lastFrames
   }
 ) {
   override get message() {
@@ -234,7 +252,8 @@ export class RequestTimeout extends Schema.TaggedError<RequestTimeout>("@mcp-run
     kind: Schema.Literal("idle", "total", "handshake", "send", "wait"),
     millis: Schema.Number,
     detail: optional(Schema.String),
-    stderrTail: optional(Schema.String)
+    stderrTail: optional(Schema.String),
+    lastFrames
   }
 ) {
   override get message() {
@@ -262,9 +281,16 @@ export class SessionExpired extends Schema.TaggedError<SessionExpired>("@mcp-run
   }
 }
 
+/** Messages end in logs; what is in the query of such a page is for the person alone. */
+const visiting = (authorizationUrl: string | undefined): string =>
+  authorizationUrl === undefined
+    ? ""
+    : `; a person has to visit ${displayUrl(authorizationUrl)} (authorizationUrl of this error has it in full)`
+
 /**
  * HTTP 401: credentials are missing or were rejected. The request was not executed. `authorizationUrl` is the page that a
- * person has to visit, where that would help; `detail` says why we could not get credentials.
+ * person has to visit, where that would help (the message has it without its query); `detail` says why we could not get
+ * credentials.
  *
  * @since 0.1.0
  * @category errors
@@ -278,9 +304,7 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>("@mcp-runtime
   override get message() {
     return `${where(this)}: the server asks for credentials (HTTP 401)${
       this.detail === undefined ? "" : `: ${this.detail}`
-    }${this.authorizationUrl === undefined ? "" : `; a person has to visit ${this.authorizationUrl}`}${
-      this.challenge === undefined ? "" : `; challenge: ${this.challenge}`
-    }`
+    }${visiting(this.authorizationUrl)}${this.challenge === undefined ? "" : `; challenge: ${this.challenge}`}`
   }
 }
 
@@ -301,9 +325,7 @@ export class Forbidden extends Schema.TaggedError<Forbidden>("@mcp-runtime/core/
   override get message() {
     return `${where(this)}: the server forbids this (HTTP 403)${
       this.scope === undefined ? "" : `; it asks for the scope "${this.scope}"`
-    }${this.authorizationUrl === undefined ? "" : `; a person has to visit ${this.authorizationUrl}`}${
-      this.body === "" ? "" : `: ${this.body}`
-    }`
+    }${visiting(this.authorizationUrl)}${this.body === "" ? "" : `: ${this.body}`}`
   }
 }
 
@@ -341,7 +363,8 @@ export class HttpError extends Schema.TaggedError<HttpError>("@mcp-runtime/core/
 export class ResponseLost extends Schema.TaggedError<ResponseLost>("@mcp-runtime/core/ResponseLost")("ResponseLost", {
   ...common,
   reason: Schema.Literal("Accepted", "Ended", "Broken", "Unanswered", "ResumeFailed"),
-  detail: Schema.String
+  detail: Schema.String,
+  lastFrames
 }) {
   override get message() {
     return `${where(this)}: the response was lost: ${this.detail}`
@@ -358,7 +381,8 @@ export class ProtocolViolation extends Schema.TaggedError<ProtocolViolation>("@m
   "ProtocolViolation",
   {
     ...common,
-    detail: Schema.String
+    detail: Schema.String,
+    lastFrames
   }
 ) {
   override get message() {
@@ -377,7 +401,8 @@ export class InvalidResult extends Schema.TaggedError<InvalidResult>("@mcp-runti
   {
     ...common,
     detail: Schema.String,
-    result: optional(Schema.Unknown)
+    result: optional(Schema.Unknown),
+    lastFrames
   }
 ) {
   override get message() {

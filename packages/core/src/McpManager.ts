@@ -39,6 +39,8 @@ import type * as McpProtocol from "./McpProtocol.js"
 import type * as McpTransport from "./McpTransport.js"
 
 /**
+ * What a server is doing, as the table of this module says it.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -154,7 +156,7 @@ export interface Reloaded {
 }
 
 /**
- * Many servers.
+ * Many servers. When its scope has closed, all that can fail fails with `ConnectionUnavailable`.
  *
  * @since 0.1.0
  * @category models
@@ -172,23 +174,31 @@ export interface Manager {
   readonly active: Effect.Effect<ReadonlyArray<string>>
   /** Why servers have failed, or else what did not end in order. */
   readonly errors: Effect.Effect<ReadonlyMap<string, McpError.McpError>>
-  readonly status: (name: string) => Effect.Effect<ServerStatus, McpError.McpError>
-  /** The connection of a server. It stays the same one until the server is removed, changed, or did not end in time. */
-  readonly connection: (name: string) => Effect.Effect<McpConnection.McpConnection, McpError.McpError>
+  readonly status: (
+    name: string
+  ) => Effect.Effect<ServerStatus, McpError.UnknownServer | McpError.ConnectionUnavailable>
+  /**
+   * The connection of a server, which is not opened by that. It stays the same one until the server is removed, changed, or
+   * did not end in time. `ConfigInvalid`: its configuration can't be used.
+   */
+  readonly connection: (name: string) => Effect.Effect<
+    McpConnection.McpConnection,
+    McpError.UnknownServer | McpError.ConfigInvalid | McpError.ConnectionUnavailable
+  >
   /**
    * Calls a tool. A server that is not connected yet is connected by it, or waited for; a tool that is only known from an
    * earlier run is looked up in the live list first.
    */
   readonly callTool: (
     server: string,
-    params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
+    params: McpProtocol.CallToolParams,
     options?: McpConnection.CallOptions
   ) => Effect.Effect<McpProtocol.CallToolResult, McpError.McpError>
   /**
    * Connects all servers that are not connected, and gives the names of the active ones. Fails only where all of them must be
    * connected (`strict`): then as it was before.
    */
-  readonly connectAll: Effect.Effect<ReadonlyArray<string>, McpError.McpError>
+  readonly connectAll: Effect.Effect<ReadonlyArray<string>, McpError.ServersFailed | McpError.ConnectionUnavailable>
   /**
    * Connects one server, or waits for the attempt that is under way. Nothing is to be done for one that is connected, idle, or
    * comes back by itself. Fails with the server's error, which is also recorded.
@@ -200,18 +210,18 @@ export interface Manager {
    */
   readonly reconnect: (
     options?: { readonly failedOnly?: boolean | undefined }
-  ) => Effect.Effect<ReadonlyArray<string>, McpError.McpError>
+  ) => Effect.Effect<ReadonlyArray<string>, McpError.ServersFailed | McpError.ConnectionUnavailable>
   /** Closes one server. Until it is connected again, its use is an error. */
-  readonly disconnect: (name: string) => Effect.Effect<void, McpError.McpError>
+  readonly disconnect: (name: string) => Effect.Effect<void, McpError.UnknownServer | McpError.ConnectionUnavailable>
   /** Takes other servers for those there are. Only what has changed is touched: an unchanged server does not notice it. */
   readonly reload: (
     servers: ReadonlyArray<McpConfig.Shorthand>
-  ) => Effect.Effect<Reloaded, McpError.McpError>
+  ) => Effect.Effect<Reloaded, McpError.ConfigInvalid | McpError.ServersFailed | McpError.ConnectionUnavailable>
   /**
    * Closes all servers, in reverse order, and gives what did not end in order. Until they are connected again, their use is
    * an error.
    */
-  readonly close: Effect.Effect<ReadonlyArray<McpError.CloseFailed>, McpError.McpError>
+  readonly close: Effect.Effect<ReadonlyArray<McpError.CloseFailed>, McpError.ConnectionUnavailable>
 }
 
 /**
@@ -262,5 +272,13 @@ export const make: (
  */
 export const layer = (
   options: ManagerOptions
-): Layer.Layer<McpManager, McpError.McpError, McpTransport.McpTransport | CatalogStore.CatalogStore> =>
-  Layer.scoped(McpManager, Effect.tap(make(options), (manager) => manager.connectAll))
+): Layer.Layer<
+  McpManager,
+  McpError.ConfigInvalid | McpError.ServersFailed,
+  McpTransport.McpTransport | CatalogStore.CatalogStore
+> =>
+  Layer.scoped(
+    McpManager,
+    // Its scope is open.
+    Effect.tap(make(options), (manager) => Effect.catchTag(manager.connectAll, "ConnectionUnavailable", Effect.die))
+  )

@@ -138,6 +138,8 @@ export interface Icon {
  */
 export interface ServerCapabilities {
   readonly experimental?: JsonObject | undefined
+  /** By the name of the extension, with its settings. */
+  readonly extensions?: JsonObject | undefined
   readonly logging?: JsonObject | undefined
   readonly completions?: JsonObject | undefined
   readonly prompts?: { readonly listChanged?: boolean | undefined } | undefined
@@ -371,6 +373,42 @@ export interface ResourceContents {
   readonly text?: string | undefined
   readonly blob?: string | undefined
   readonly _meta?: JsonObject | undefined
+}
+
+/**
+ * Which tool is called, and with what.
+ *
+ * @since 0.1.0
+ * @category requests
+ */
+export type CallToolParams = {
+  readonly name: string
+  readonly arguments?: JsonObject | undefined
+}
+
+/**
+ * Which prompt is asked for, and what is filled in.
+ *
+ * @since 0.1.0
+ * @category requests
+ */
+export type GetPromptParams = {
+  readonly name: string
+  readonly arguments?: { readonly [name: string]: string } | undefined
+}
+
+/**
+ * For which argument of which prompt or resource template values are to be suggested. `context`: those that are chosen already.
+ *
+ * @since 0.1.0
+ * @category requests
+ */
+export type CompleteParams = {
+  readonly ref:
+    | { readonly type: "ref/prompt"; readonly name: string }
+    | { readonly type: "ref/resource"; readonly uri: string }
+  readonly argument: { readonly name: string; readonly value: string }
+  readonly context?: { readonly arguments?: { readonly [name: string]: string } | undefined } | undefined
 }
 
 /**

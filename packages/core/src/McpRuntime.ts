@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import type * as CatalogStore from "./CatalogStore.js"
 import * as facade from "./internal/manager/facade.js"
 import * as McpCatalog from "./McpCatalog.js"
+import type * as McpConfig from "./McpConfig.js"
 import type * as McpConnection from "./McpConnection.js"
 import type * as McpError from "./McpError.js"
 import * as McpManager from "./McpManager.js"
@@ -37,6 +38,8 @@ export type McpRuntime = McpManager.McpManager | McpCatalog.McpCatalog
 export type Requirements = McpTransport.McpTransport | CatalogStore.CatalogStore
 
 /**
+ * How a manager is made, and whether it is connected at once.
+ *
  * @since 0.1.0
  * @category options
  */
@@ -75,7 +78,7 @@ export interface RuntimeOptions extends McpManager.ManagerOptions {
  */
 export const layer = ({ connect = true, ...options }: RuntimeOptions): Layer.Layer<
   McpRuntime,
-  McpError.McpError,
+  McpError.ConfigInvalid | McpError.ServersFailed,
   Requirements
 > => {
   const manager = connect
@@ -111,8 +114,11 @@ export const layer = ({ connect = true, ...options }: RuntimeOptions): Layer.Lay
  */
 export const layerConfig = (
   options: Config.Config.Wrap<RuntimeOptions>
-): Layer.Layer<McpRuntime, McpError.McpError | ConfigError.ConfigError, Requirements> =>
-  Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
+): Layer.Layer<
+  McpRuntime,
+  McpError.ConfigInvalid | McpError.ServersFailed | ConfigError.ConfigError,
+  Requirements
+> => Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 
 /**
  * A runtime for code that isn't Effect. Every function gives a promise that is rejected with one of the errors of
@@ -128,7 +134,7 @@ export interface PromiseRuntime {
   readonly tools: (options?: PromiseOptions) => Promise<ReadonlyArray<McpCatalog.ServerList<McpProtocol.Tool>>>
   readonly callTool: (
     server: string,
-    params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
+    params: McpProtocol.CallToolParams,
     options?: McpConnection.CallOptions & PromiseOptions
   ) => Promise<McpProtocol.CallToolResult>
   readonly connect: (server: string, options?: PromiseOptions) => Promise<void>
@@ -137,7 +143,7 @@ export interface PromiseRuntime {
     options?: { readonly failedOnly?: boolean | undefined } & PromiseOptions
   ) => Promise<ReadonlyArray<string>>
   readonly reload: (
-    servers: McpManager.ManagerOptions["servers"],
+    servers: ReadonlyArray<McpConfig.Shorthand>,
     options?: PromiseOptions
   ) => Promise<McpManager.Reloaded>
   /** Anything else, with the services of the runtime. */

@@ -28,11 +28,13 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as Subscribable from "effect/Subscribable"
 import * as SubscriptionRef from "effect/SubscriptionRef"
+import type * as Tracer from "effect/Tracer"
 import * as ClientHandlers from "./ClientHandlers.js"
 import type { Beginning } from "./internal/engine/begun.js"
 import { type Begins, Calls, type Waited } from "./internal/engine/calls.js"
 import { Deadlines } from "./internal/engine/deadlines.js"
 import { type Decoder, Engine } from "./internal/engine/engine.js"
+import * as Handlers from "./internal/engine/handlers.js"
 import * as Handshake from "./internal/engine/handshake.js"
 import * as Inbox from "./internal/engine/inbox.js"
 import * as Progress from "./internal/engine/progress.js"
@@ -42,6 +44,9 @@ import type { Supervised } from "./internal/engine/supervised.js"
 import type { Place, Turnstile } from "./internal/engine/turnstile.js"
 import { Warnings } from "./internal/engine/warnings.js"
 import { shownAs } from "./internal/shownAs.js"
+import type { Metered } from "./internal/telemetry/meter.js"
+import * as Spans from "./internal/telemetry/spans.js"
+import { tapped } from "./internal/telemetry/wireTap.js"
 import { forkBounded, within } from "./internal/within.js"
 import { withinHandshake } from "./internal/withinHandshake.js"
 import * as McpConfig from "./McpConfig.js"
@@ -49,6 +54,7 @@ import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
 import type * as McpTransport from "./McpTransport.js"
 import type * as RequestLimit from "./RequestLimit.js"
+import type * as WireTap from "./WireTap.js"
 
 /**
  * How one request is sent. Everything is optional.
@@ -93,9 +99,11 @@ export interface SessionOptions {
   /**
    * Shared with other sessions: how many requests may be under way over all of them at once. The turns go round by channel.
    */
-  readonly turns?: RequestLimit.RequestLimit | undefined
+  readonly requests?: RequestLimit.RequestLimit | undefined
   /** Whether to open what the server needs to speak unasked (over HTTP its standalone stream). Default: `true`. */
   readonly listen?: boolean | undefined
+  /** Hears every message, both ways. */
+  readonly tap?: WireTap.WireTap | undefined
 }
 
 /**
@@ -196,11 +204,16 @@ export const open = (
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
       const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
-      const stage: Stage = { transport: undefined }
+      const stage: Stage = { transport: undefined, engine: undefined }
       const opening = withinHandshake(
         channel.config,
-        Effect.interruptible(openIn(channel, options, scope, stage)),
-        () => ({ stderrTail: stage.transport?.stderrTail() })
+        Effect.interruptible(
+          Effect.flatMap(Spans.current, (parent) => Spans.withoutParent(openIn(channel, options, scope, stage, parent)))
+        ),
+        () => ({
+          stderrTail: stage.transport?.stderrTail(),
+          ...(stage.engine !== undefined && { lastFrames: stage.engine.lastFrames() })
+        })
       )
       const exit = yield* Effect.exit(restore(opening))
       if (Exit.isFailure(exit)) yield* Scope.close(scope, exit)
@@ -211,13 +224,15 @@ export const open = (
 /** How far the opening has come: what a deadline can say about it. */
 interface Stage {
   transport: McpTransport.MessageTransport | undefined
+  engine: Engine | undefined
 }
 
 const openIn = (
   channel: McpTransport.Channel,
   options: SessionOptions,
   scope: Scope.CloseableScope,
-  stage: Stage
+  stage: Stage,
+  parent: Tracer.AnySpan | undefined
 ): Effect.Effect<McpSession, McpError.McpError> =>
   Effect.gen(function*() {
     const { config } = channel
@@ -226,7 +241,8 @@ const openIn = (
     const timeouts = McpConfig.timeoutsOf(config)
     const handlers = options.handlers ?? (yield* ClientHandlers.ClientHandlers)
     const runtime = yield* Effect.runtime<never>()
-    const warnings = new Warnings(config.name, runtime)
+    const { meter } = options as SessionOptions & Metered
+    const warnings = new Warnings(config.name, runtime, meter)
     const closed = yield* Deferred.make<McpError.McpError>()
     const serverStream = yield* SubscriptionRef.make<McpTransport.ServerStreamState>("none")
     const wire = yield* Scope.make()
@@ -262,15 +278,23 @@ const openIn = (
     }
     const deadlines: Deadlines = new Deadlines(yield* Effect.clock, runtime, (now) => engine.expire(now))
     const quiet = new Quiet(deadlines)
-    const engine: Engine = new Engine(config.name, limits, concurrency, deadlines, {
-      notification: inbox.offer,
-      request: serverRequests.start,
-      cancelled: serverRequests.cancel,
-      closed: ended,
-      used: quiet.used,
-      quiet: quiet.begin,
-      warning: warnings.add
-    }, placeOf(channel, options))
+    const engine: Engine = new Engine(
+      config.name,
+      limits,
+      concurrency,
+      deadlines,
+      {
+        notification: inbox.offer,
+        request: serverRequests.start,
+        cancelled: serverRequests.cancel,
+        closed: ended,
+        used: quiet.used,
+        quiet: quiet.begin,
+        warning: warnings.add
+      },
+      placeOf(channel, options),
+      meter
+    )
     yield* Effect.addFinalizer(() => deadlines.stop)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
@@ -279,7 +303,8 @@ const openIn = (
       })
     )
 
-    const transport = yield* channel.open({
+    const open = tapped(channel, options, () => deadlines.now())
+    const transport = yield* open({
       message: engine.receive,
       requestFailed: engine.requestFailed,
       closed: engine.connectionClosed,
@@ -288,12 +313,14 @@ const openIn = (
     }).pipe(Scope.extend(wire))
     engine.attach(transport)
     stage.transport = transport
+    stage.engine = engine
     const server = yield* Handshake.handshake(engine, transport, {
       server: config.name,
       clientInfo: options.clientInfo ?? defaultClientInfo,
-      capabilities: { ...options.capabilities, ...ClientHandlers.capabilities(handlers) },
+      capabilities: { ...options.capabilities, ...Handlers.capabilities(handlers) },
       listen: options.listen ?? true
-    })
+    }).pipe((handshake) => Spans.ofInitialize(handshake, config, parent))
+    if (meter !== undefined) yield* metered(meter, engine, deadlines)
 
     const session = make({
       server: config.name,
@@ -320,6 +347,20 @@ const openIn = (
     return session
   }).pipe(Scope.extend(scope))
 
+/** From here on it counts as a session, until its scope closes. */
+const metered = (
+  meter: NonNullable<Metered["meter"]>,
+  engine: Engine,
+  deadlines: Deadlines
+): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      meter.opened()
+      return deadlines.now()
+    }),
+    (openedAt) => Effect.sync(() => meter.closed(deadlines.now() - openedAt, engine.reason))
+  )
+
 const concurrencyOf = (
   server: string,
   { concurrency = Number.POSITIVE_INFINITY }: SessionOptions
@@ -335,8 +376,8 @@ const concurrencyOf = (
       })
     )
 
-const placeOf = (channel: McpTransport.Channel, { turns }: SessionOptions): Place | undefined =>
-  turns === undefined ? undefined : (turns as RequestLimit.RequestLimit & Turnstile).placeOf(channel)
+const placeOf = (channel: McpTransport.Channel, { requests }: SessionOptions): Place | undefined =>
+  requests === undefined ? undefined : (requests as RequestLimit.RequestLimit & Turnstile).placeOf(channel)
 
 /**
  * A wire bounds its own closing; this is for one that does not. It goes on in the background while the session is over, and

@@ -16,9 +16,8 @@
  *
  * @since 0.1.0
  */
-import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { problemsOf } from "./internal/config/problems.js"
@@ -27,7 +26,6 @@ import * as Rules from "./internal/toolset/approvalRules.js"
 import * as Canonical from "./internal/toolset/canonical.js"
 import * as Deciding from "./internal/toolset/decision.js"
 import * as PatternList from "./internal/toolset/patternList.js"
-import * as RandomId from "./internal/toolset/randomId.js"
 import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
 import { isToolRequest, type ToolRequest } from "./ToolRequest.js"
@@ -70,7 +68,9 @@ export interface Call {
  */
 export interface ToolApproval<in Request = unknown, out R = never> {
   readonly [TypeId]: TypeId
-  /** `false`: this call needs no approval. It never fails; an effect only where one is needed. See `isRequired`. */
+  /**
+   * Whether a call needs approval: at once, where no effect is needed for that. It never fails. To be asked once for each call.
+   */
   readonly decide: (call: Call, request: Request | undefined) => boolean | Effect.Effect<boolean, never, R>
 }
 
@@ -123,6 +123,8 @@ export interface Options {
 }
 
 /**
+ * Whether a value is a policy that was made here.
+ *
  * @since 0.1.0
  * @category guards
  */
@@ -254,18 +256,6 @@ const question = (call: Call): Deciding.Question => ({
   consequence: "so the call needs approval"
 })
 
-/**
- * Whether a call needs approval: at once, where no effect is needed for that. To be asked once for each call.
- *
- * @since 0.1.0
- * @category evaluation
- */
-export const isRequired = <Request, R>(
-  approval: ToolApproval<Request, R>,
-  call: Call,
-  request: Request | undefined
-): boolean | Effect.Effect<boolean, never, R> => approval.decide(call, request)
-
 const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare(Canonical.isJsonObject, {
   identifier: "JsonObject",
   jsonSchema: { type: "object" },
@@ -309,43 +299,6 @@ export class PendingApproval extends Schema.Class<PendingApproval>("@mcp-runtime
 ) {}
 
 /**
- * A call that waits from now on. Its arguments are a frozen copy. Fails where they can't be written as JSON, or
- * `expiresIn` is no positive and finite duration, or `null`.
- *
- * @since 0.1.0
- * @category pending approvals
- */
-export const pending = (
-  call: {
-    readonly toolset: string
-    readonly server: string
-    readonly tool: string
-    readonly name: string
-    readonly arguments: McpProtocol.JsonObject
-  },
-  options: { readonly expiresIn?: Duration.DurationInput | null | undefined } = {}
-): Effect.Effect<PendingApproval, McpError.ConfigInvalid> =>
-  Effect.gen(function*() {
-    const { expiresIn } = yield* Check.check({ expiresIn: Check.bound }, { expiresIn: null }, options, owner)
-    const { name, server, tool, toolset } = call
-    const args = Canonical.snapshot(call.arguments)
-    if (args === undefined) return yield* McpError.unwritable(server, "tools/call")
-    const id = yield* RandomId.make
-    const requestedAt = Math.floor(yield* Clock.currentTimeMillis)
-    return new PendingApproval({
-      id,
-      toolset,
-      server,
-      tool,
-      name,
-      arguments: args,
-      requestedAt,
-      ...(expiresIn === Infinity ? {} : { expiresAt: requestedAt + Math.ceil(expiresIn) }),
-      fingerprint: Canonical.fingerprint({ server, tool, arguments: args })
-    })
-  })
-
-/**
  * As JSON.
  *
  * @since 0.1.0
@@ -384,16 +337,6 @@ export const isExpired = (pending: PendingApproval, now: number): boolean =>
   pending.expiresAt !== undefined && !(now < pending.expiresAt)
 
 /**
- * Whether its fingerprint still is that of its call. Nothing else can be decoded; this notices what was changed in place
- * since then.
- *
- * @since 0.1.0
- * @category pending approvals
- */
-export const isIntact = (pending: PendingApproval): boolean =>
-  Canonical.isJsonObject(pending.arguments) && pending.fingerprint === Canonical.fingerprint(pending)
-
-/**
  * A call needs the approval of a person first. `pending` can be stored, and answered later, in another process too.
  *
  * @since 0.1.0
@@ -414,32 +357,3 @@ export class ApprovalRequired
     }" needs approval`
   }
 }
-
-/**
- * Someone's answer. The reason of a rejection is for the agent to read.
- *
- * @since 0.1.0
- * @category decisions
- */
-export type Decision = { readonly _tag: "Approved" } | { readonly _tag: "Rejected"; readonly reason: string }
-
-/**
- * @since 0.1.0
- * @category decisions
- */
-export const Decision: Schema.Schema<Decision> = Schema.Union(
-  Schema.Struct({ _tag: Schema.Literal("Approved") }),
-  Schema.Struct({ _tag: Schema.Literal("Rejected"), reason: Schema.String })
-)
-
-/**
- * @since 0.1.0
- * @category decisions
- */
-export const approved: Decision = Object.freeze({ _tag: "Approved" })
-
-/**
- * @since 0.1.0
- * @category decisions
- */
-export const rejected = (reason: string): Decision => ({ _tag: "Rejected", reason })

@@ -7,7 +7,7 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as internal from "./internal/toolset/failure.js"
 import type * as McpError from "./McpError.js"
 
@@ -79,20 +79,3 @@ export const openAiAgents: ToolFailure = internal.openAiAgents
  * @category constructors
  */
 export const constant = (text: string): ToolFailure => () => text
-
-/**
- * The text in the place of an error, or the error.
- *
- * @since 0.1.0
- * @category running
- */
-export const handle = <R = never>(
-  failure: ToolFailure<R>,
-  error: McpError.McpError,
-  call: FailedCall
-): Effect.Effect<string, McpError.McpError, R> =>
-  Effect.suspend(() => {
-    if (failure === "propagate") return Effect.fail(error)
-    const text = failure(error, call)
-    return typeof text === "string" ? Effect.succeed(text) : text
-  })

@@ -26,7 +26,7 @@ import * as NameMatcher from "./internal/toolset/nameMatcher.js"
 import * as PatternList from "./internal/toolset/patternList.js"
 import type * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
-import { isToolRequest, RequestMissing, type ToolRequest } from "./ToolRequest.js"
+import { isToolRequest, type ToolRequest } from "./ToolRequest.js"
 
 /**
  * @since 0.1.0
@@ -52,7 +52,10 @@ export interface ToolFilter<in Request = unknown, out R = never> {
   readonly needsRequest: boolean
   /** The patterns that say what is allowed, where some do. */
   readonly allowed: ReadonlyArray<string>
-  /** `true` shows the tool. It never fails; an effect only where one is needed. See `evaluate`. */
+  /**
+   * Whether a tool of this server is shown: at once, where no effect is needed for that. It never fails. Without the request
+   * that it needs, no tool is.
+   */
   readonly decide: (
     tool: McpProtocol.Tool,
     server: string,
@@ -124,6 +127,8 @@ export interface ListOptions {
 }
 
 /**
+ * Whether a value is a filter that was made here.
+ *
  * @since 0.1.0
  * @category guards
  */
@@ -353,20 +358,6 @@ export const and = <Filters extends ReadonlyArray<ToolFilter.Any>>(
   })
 }
 
-/**
- * Whether one tool is shown: at once, where no effect is needed for that. Without the request that a filter needs, it is
- * not.
- *
- * @since 0.1.0
- * @category evaluation
- */
-export const evaluate = <Request, R>(
-  filter: ToolFilter<Request, R>,
-  tool: McpProtocol.Tool,
-  server: string,
-  request: Request | undefined
-): boolean | Effect.Effect<boolean, never, R> => filter.decide(tool, server, request)
-
 const listChecks = {
   concurrency: (value: unknown): Check.Checked<number> =>
     Number.isSafeInteger(value) && (value as number) >= 1
@@ -400,24 +391,6 @@ export const evaluateAll = <Request, R>(
       ? listDefaults
       : Either.getOrThrowWith(Check.check(listChecks, listDefaults, options, owner), (error) => error)
   )
-
-/**
- * Whether a filter has to know who asks, and this is no request: then `missingRequest` is the answer to the listing.
- *
- * @since 0.1.0
- * @category evaluation
- */
-export const lacksRequest = (filter: ToolFilter.Any, request: unknown): boolean =>
-  filter.needsRequest && !isToolRequest(request)
-
-/**
- * The error of a listing whose filter has to know who asks, and was not told.
- *
- * @since 0.1.0
- * @category errors
- */
-export const missingRequest = (server: string): RequestMissing =>
-  new RequestMissing({ server, operation: "tools/list", executed: "no" })
 
 /**
  * The patterns of `allow` that mean none of these tools: probably misspelt. Each once, in the order in which they were

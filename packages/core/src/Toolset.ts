@@ -63,17 +63,6 @@ export interface AgentTool {
 }
 
 /**
- * What tells a tool, whatever its name is now.
- *
- * @since 0.1.0
- * @category durable identity
- */
-export interface ToolIdentity {
-  readonly server: string
-  readonly tool: string
-}
-
-/**
  * The tools that an agent gets, in configured order of their servers.
  *
  * @since 0.1.0
@@ -126,7 +115,7 @@ export type MetaResolver<in Request, out R> = (
  * @since 0.1.0
  * @category models
  */
-export interface OutgoingCall extends ToolIdentity {
+export interface OutgoingCall extends ToolNaming.ToolIdentity {
   /** The name for the agent. */
   readonly name: string
   readonly arguments: McpProtocol.JsonObject
@@ -259,7 +248,7 @@ export interface Toolbox<out R, out A> {
    * not exist. Where it needs approval it fails with `ToolApproval.ApprovalRequired`.
    */
   readonly call: <B = A>(
-    tool: string | ToolIdentity,
+    tool: string | ToolNaming.ToolIdentity,
     args?: unknown,
     options?: CallOptions<B>
   ) => Effect.Effect<ToolResult<A | B>, CallError, R>
@@ -275,7 +264,7 @@ export interface Toolbox<out R, out A> {
   readonly reject: (
     pending: ToolApproval.PendingApproval,
     reason?: string
-  ) => Effect.Effect<ToolResult<never>, McpError.McpError>
+  ) => Effect.Effect<ToolResult<never>, McpError.ConfigInvalid>
 }
 
 /**

@@ -53,7 +53,19 @@ export * as CatalogStore from "./CatalogStore.js"
 /**
  * @since 0.1.0
  */
+export * as McpMetrics from "./McpMetrics.js"
+/**
+ * @since 0.1.0
+ */
+export * as WireTap from "./WireTap.js"
+/**
+ * @since 0.1.0
+ */
 export * as McpConnection from "./McpConnection.js"
+/**
+ * @since 0.1.0
+ */
+export * as McpSkills from "./McpSkills.js"
 /**
  * @since 0.1.0
  */

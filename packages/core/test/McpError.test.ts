@@ -92,7 +92,7 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
       authorizationUrl: "https://as.example/authorize?state=s",
       detail: "nobody has authorized it yet"
     }),
-    ["HTTP 401", "nobody has authorized it yet", "https://as.example/authorize?state=s", "Bearer realm=x"]
+    ["HTTP 401", "nobody has authorized it yet", "https://as.example/authorize (", "Bearer realm=x"]
   ],
   [new McpError.Unauthorized(about), ["HTTP 401"]],
   [

@@ -19,9 +19,9 @@ describe("the turns over all sessions", () => {
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(2)
       const order: Array<string> = []
-      const a = yield* peer("a", { turns, concurrency: 2 }, order)
-      const b = yield* peer("b", { turns }, order)
-      const c = yield* peer("c", { turns }, order)
+      const a = yield* peer("a", { requests: turns, concurrency: 2 }, order)
+      const b = yield* peer("b", { requests: turns }, order)
+      const c = yield* peer("c", { requests: turns }, order)
       for (const n of [1, 2, 3, 4]) yield* forkWork(a.session, n)
       for (const n of [1, 2]) yield* forkWork(b.session, n)
       yield* forkWork(c.session, 1)
@@ -35,9 +35,9 @@ describe("the turns over all sessions", () => {
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(2)
       const order: Array<string> = []
-      const a = yield* peer("a", { turns }, order)
-      const b = yield* peer("b", { turns }, order)
-      const c = yield* peer("c", { turns }, order)
+      const a = yield* peer("a", { requests: turns }, order)
+      const b = yield* peer("b", { requests: turns }, order)
+      const c = yield* peer("c", { requests: turns }, order)
       for (const n of [1, 2, 3, 4, 5]) yield* forkWork(a.session, n)
       for (const n of [1, 2]) yield* forkWork(b.session, n)
       yield* forkWork(c.session, 1)
@@ -50,9 +50,9 @@ describe("the turns over all sessions", () => {
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(3)
       const order: Array<string> = []
-      const a = yield* peer("a", { turns }, order)
-      const b = yield* peer("b", { turns }, order)
-      const c = yield* peer("c", { turns }, order)
+      const a = yield* peer("a", { requests: turns }, order)
+      const b = yield* peer("b", { requests: turns }, order)
+      const c = yield* peer("c", { requests: turns }, order)
       for (const n of range(9)) yield* forkWork(a.session, n)
       for (const n of range(3)) yield* forkWork(b.session, n)
       for (const n of range(3)) yield* forkWork(c.session, n)
@@ -66,8 +66,8 @@ describe("the turns over all sessions", () => {
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(1)
       const order: Array<string> = []
-      const busy = yield* peer("a", { turns }, order, { handlers: { "x/work": () => Effect.succeed({}) } })
-      const calm = yield* peer("b", { turns }, order, { handlers: { "x/work": () => Effect.succeed({}) } })
+      const busy = yield* peer("a", { requests: turns }, order, { handlers: { "x/work": () => Effect.succeed({}) } })
+      const calm = yield* peer("b", { requests: turns }, order, { handlers: { "x/work": () => Effect.succeed({}) } })
       const flood = yield* Effect.fork(Effect.forEach(range(1000), (n) => work(busy.session, n), { concurrency: 10 }))
       yield* busy.server.awaitReceived("x/work")
       yield* work(calm.session, 1)
@@ -81,8 +81,11 @@ describe("the turns over all sessions", () => {
       const order: Array<string> = []
       const server = yield* ScriptedServer.make(hanging)
       const channel = recording(server.channel, (n) => order.push(`a${String(n)}`))
-      const [one, two] = yield* Effect.all([McpSession.open(channel, { turns }), McpSession.open(channel, { turns })])
-      const other = yield* peer("b", { turns }, order)
+      const [one, two] = yield* Effect.all([
+        McpSession.open(channel, { requests: turns }),
+        McpSession.open(channel, { requests: turns })
+      ])
+      const other = yield* peer("b", { requests: turns }, order)
       for (const n of range(3)) yield* forkWork(one, n)
       for (const n of [10, 11]) yield* forkWork(two, n)
       for (const n of range(3)) yield* forkWork(other.session, n)
@@ -98,10 +101,13 @@ describe("the turns over all sessions", () => {
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(2)
       const order: Array<string> = []
-      const hung = yield* peer("b", { turns }, order)
+      const hung = yield* peer("b", { requests: turns }, order)
       const server = yield* ScriptedServer.make(hanging)
       const channel = recording(server.channel, (n) => order.push(`a${String(n)}`))
-      const [one, two] = yield* Effect.all([McpSession.open(channel, { turns }), McpSession.open(channel, { turns })])
+      const [one, two] = yield* Effect.all([
+        McpSession.open(channel, { requests: turns }),
+        McpSession.open(channel, { requests: turns })
+      ])
       for (const n of [0, 1]) yield* forkWork(hung.session, n)
       for (const n of [0, 1]) yield* forkWork(one, n)
       for (const n of [10, 11]) yield* forkWork(two, n)
@@ -116,7 +122,7 @@ describe("the turns over all sessions", () => {
         const turns = yield* RequestLimit.make(3)
         const order: Array<string> = []
         const script = { reaction, handlers: { "x/work": () => Effect.succeed({}) } }
-        const peers = yield* Effect.forEach(range(200), (i) => peer(`${i} `, { turns }, order, script))
+        const peers = yield* Effect.forEach(range(200), (i) => peer(`${i} `, { requests: turns }, order, script))
         yield* Effect.forEach(
           peers,
           ({ session }) => Effect.forEach(range(50), (n) => work(session, n), { concurrency: "unbounded" }),
@@ -131,7 +137,7 @@ describe("the turns over all sessions", () => {
         const order: Array<string> = []
         const script = { reaction, handlers: { "x/work": () => Effect.succeed({}) } }
         const config = yield* configWith({ limits: { inFlight: 20_000 } })
-        const { session } = yield* peer("a", { turns }, order, { ...script, config })
+        const { session } = yield* peer("a", { requests: turns }, order, { ...script, config })
         yield* Effect.forEach(range(10_000), (n) => work(session, n), { concurrency: "unbounded", discard: true })
         assert.deepStrictEqual(order, range(10_000).map((n) => `a${n}`))
       }))
@@ -143,8 +149,8 @@ describe("a permit", () => {
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(2)
       const order: Array<string> = []
-      const serial = yield* peer("a", { turns, concurrency: 1 }, order)
-      const quick = yield* peer("b", { turns, concurrency: 1 }, order, {
+      const serial = yield* peer("a", { requests: turns, concurrency: 1 }, order)
+      const quick = yield* peer("b", { requests: turns, concurrency: 1 }, order, {
         handlers: { "x/work": () => Effect.succeed({}) }
       })
       for (const n of range(50)) yield* forkWork(serial.session, n)
@@ -156,8 +162,8 @@ describe("a permit", () => {
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(3)
       const order: Array<string> = []
-      const hung = yield* peer("a", { turns }, order)
-      const other = yield* peer("b", { turns }, order)
+      const hung = yield* peer("a", { requests: turns }, order)
+      const other = yield* peer("b", { requests: turns }, order)
       for (const n of range(3)) yield* forkWork(hung.session, n, { timeout: "2 seconds" })
       const short = yield* forkWork(other.session, 0, { timeout: "1 second" })
       for (const n of [1, 2, 3, 4]) yield* forkWork(other.session, n, { timeout: null })
@@ -180,7 +186,7 @@ describe("a permit", () => {
   it.scoped("is not what one waits for whose own session has no turn: the deadline says so", () =>
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(2)
-      const { session } = yield* peer("a", { turns, concurrency: 1 }, [])
+      const { session } = yield* peer("a", { requests: turns, concurrency: 1 }, [])
       yield* forkWork(session, 0, { timeout: "1 second" })
       const waiting = yield* forkWork(session, 1, { timeout: "1 second" })
       yield* TestClock.adjust("1 second")
@@ -193,9 +199,9 @@ describe("a permit", () => {
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(1)
       const order: Array<string> = []
-      const hung = yield* peer("a", { turns }, order)
+      const hung = yield* peer("a", { requests: turns }, order)
       yield* forkWork(hung.session, 0)
-      const { server, session } = yield* peer("b", { turns, logLevel: "info" }, order, {
+      const { server, session } = yield* peer("b", { requests: turns, logLevel: "info" }, order, {
         capabilities: { logging: {}, tools: {} },
         handlers: { "x/work": () => Effect.never, "logging/setLevel": () => Effect.succeed({}) }
       })
@@ -211,9 +217,9 @@ describe("a permit", () => {
   it.scoped("that is not needed is not waited for once what came before it has gone", () =>
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(1)
-      const hung = yield* peer("a", { turns }, [])
+      const hung = yield* peer("a", { requests: turns }, [])
       yield* forkWork(hung.session, 0)
-      const { server, session } = yield* peer("b", { turns }, [])
+      const { server, session } = yield* peer("b", { requests: turns }, [])
       const first = yield* forkWork(session, 0)
       const listing = yield* Effect.fork(
         McpSession.listTools(session, { unattended: true } as McpSession.RequestOptions & Ours)
@@ -235,7 +241,7 @@ describe("a permit", () => {
       Effect.gen(function*() {
         const turns = yield* RequestLimit.make(1)
         const server = yield* ScriptedServer.make(hanging)
-        const both = (n: number) => McpSession.open(server.channel, { turns, generation: n })
+        const both = (n: number) => McpSession.open(server.channel, { requests: turns, generation: n })
         const [one, two] = yield* Effect.all([both(1), both(2)])
         const first = yield* forkWork(one, 0, { timeout: "1 second" })
         yield* forkWork(two, 1)
@@ -250,9 +256,9 @@ describe("a permit", () => {
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(1)
       const order: Array<string> = []
-      const a = yield* peer("a", { turns }, order)
-      const b = yield* peer("b", { turns }, order)
-      const c = yield* peer("c", { turns }, order)
+      const a = yield* peer("a", { requests: turns }, order)
+      const b = yield* peer("b", { requests: turns }, order)
+      const c = yield* peer("c", { requests: turns }, order)
       yield* forkWork(a.session, 0)
       const gone = [yield* forkWork(b.session, 0), yield* forkWork(b.session, 1)]
       yield* forkWork(c.session, 0)
@@ -270,9 +276,9 @@ describe("a permit", () => {
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(1)
       const order: Array<string> = []
-      const a = yield* peer("a", { turns }, order)
-      const b = yield* peer("b", { turns, concurrency: 1 }, order)
-      const c = yield* peer("c", { turns }, order)
+      const a = yield* peer("a", { requests: turns }, order)
+      const b = yield* peer("b", { requests: turns, concurrency: 1 }, order)
+      const c = yield* peer("c", { requests: turns }, order)
       yield* forkWork(a.session, 0)
       const first = yield* forkWork(b.session, 0)
       yield* forkWork(b.session, 1, { unattended: true } as McpSession.RequestOptions & Ours)
@@ -309,8 +315,8 @@ describe("a permit", () => {
         const turns = yield* RequestLimit.make(3)
         const order: Array<string> = []
         const scope = yield* Scope.make()
-        const a = yield* Scope.extend(peer("a", { turns, concurrency: 2 }, order), scope)
-        const b = yield* peer("b", { turns }, order)
+        const a = yield* Scope.extend(peer("a", { requests: turns, concurrency: 2 }, order), scope)
+        const b = yield* peer("b", { requests: turns }, order)
         const lost = yield* Effect.forEach(range(6), (n) => forkWork(a.session, n))
         for (const n of range(6)) yield* forkWork(b.session, n)
         assert.deepStrictEqual(order, ["a0", "a1", "b0"])
@@ -327,7 +333,7 @@ describe("a permit", () => {
   it.scoped("is not taken by a call whose time was over already", () =>
     Effect.gen(function*() {
       const turns = yield* RequestLimit.make(1)
-      const { server, session } = yield* peer("a", { turns }, [])
+      const { server, session } = yield* peer("a", { requests: turns }, [])
       yield* TestClock.adjust("10 seconds")
       const late = { timeout: "2 seconds", waited: { idleFrom: 0, totalFrom: 0 } } as McpSession.RequestOptions
       for (const n of range(3)) {

@@ -52,7 +52,7 @@ const open = (turns: RequestLimit.RequestLimit, concurrency: number) =>
     const server = yield* ScriptedServer.make({ ...hanging, config })
     const wire = tap(server.channel)
     const scope = yield* Scope.fork(yield* Effect.scope, { _tag: "Sequential" })
-    const session = yield* Scope.extend(McpSession.open(wire.channel, { turns, concurrency }), scope)
+    const session = yield* Scope.extend(McpSession.open(wire.channel, { requests: turns, concurrency }), scope)
     const calls: Array<Fiber.RuntimeFiber<unknown>> = []
     return { server, wire, session, scope, calls, concurrency, isOver: false }
   })

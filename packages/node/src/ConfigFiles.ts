@@ -84,6 +84,8 @@ export interface Files {
 }
 
 /**
+ * The files that a running application follows.
+ *
  * @since 0.1.0
  * @category tags
  */
@@ -183,7 +185,11 @@ export interface LayerOptions extends Options, Omit<McpRuntime.RuntimeOptions, "
  */
 export const layer = (
   { watch = true, servers = [], ...options }: LayerOptions = {}
-): Layer.Layer<McpRuntime.McpRuntime | ConfigFiles, McpError.McpError, McpRuntime.Requirements> => {
+): Layer.Layer<
+  McpRuntime.McpRuntime | ConfigFiles,
+  McpError.ConfigInvalid | McpError.ServersFailed,
+  McpRuntime.Requirements
+> => {
   const { cwd, defaultTimeout, enableProjectConfig, environment, exclude, explicit, user, ...runtime } = options
   const files = { cwd, defaultTimeout, enableProjectConfig, environment, exclude, explicit, user }
   return Live.layer(ConfigFiles, settingsOf(files), { runtime, servers, watch })

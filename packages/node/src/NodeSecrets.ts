@@ -83,13 +83,8 @@ export const make = (options: Options = {}): SecretResolver.Service => {
   }
 }
 
-/**
- * The variable of the environment that holds what a person would be asked for.
- *
- * @since 0.1.0
- * @category accessors
- */
-export const inputVariable = (id: string): string => `MCP_INPUT_${id.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`
+/** The variable of the environment that holds what a person would be asked for. */
+const inputVariable = (id: string): string => `MCP_INPUT_${id.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`
 
 const unavailable = (reason: SecretResolver.SecretUnavailable["reason"], problem: string) =>
   new SecretResolver.SecretUnavailable({ reason, problem })

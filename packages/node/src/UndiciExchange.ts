@@ -18,7 +18,7 @@ import * as Settings from "./internal/undiciSettings.js"
 
 /**
  * @since 0.1.0
- * @category models
+ * @category options
  */
 export interface Options {
   /**
@@ -36,6 +36,9 @@ export interface Options {
 const loadChannel = Effect.promise(() => import("./internal/undiciChannel.js"))
 
 /**
+ * The service of exchanges over undici, which is loaded when the first channel is opened. Settings of a configuration that
+ * can't be used, such as a certificate, are a `ConfigInvalid`.
+ *
  * @since 0.1.0
  * @category constructors
  */
@@ -55,6 +58,8 @@ export const make = (options: Options = {}): Context.Tag.Service<HttpExchange.Ht
 }
 
 /**
+ * Exchanges over undici, with its usual times.
+ *
  * @since 0.1.0
  * @category layers
  */

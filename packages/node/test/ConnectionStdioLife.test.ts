@@ -302,7 +302,10 @@ describe("published servers are killed and heal", () => {
         assert.lengthOf(journal.pids(), 4)
         assert.deepStrictEqual(journal.beside(), ["", "", "", ""])
         // What was listed is listed again in each session.
-        assert.deepStrictEqual(connection.knownTool("read_text_file"), items.find((_) => _.name === "read_text_file"))
+        assert.deepStrictEqual(
+          connection.catalog.tools.find("read_text_file"),
+          items.find((_) => _.name === "read_text_file")
+        )
       })
     ))
 

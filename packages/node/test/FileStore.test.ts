@@ -8,6 +8,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -136,6 +137,24 @@ describe("FileStore", () => {
       assert.deepStrictEqual(yield* store.get("large"), Option.some("2"))
       yield* failure(store.set("directory", "3"))
       assert.lengthOf(readdirSync(path), 3)
+    }))
+
+  it.scoped("hostile co-tenant: an entry that another user has left, or could have written, is none, and is replaced", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const store = FileStore.make(path)
+      yield* store.set("open", "1")
+      chmodSync(join(path, entryName("open")), 0o622)
+      assert.strictEqual(yield* failure(store.get("open")), "InvalidData")
+      yield* store.set("open", "2")
+      assert.deepStrictEqual(yield* store.get("open"), Option.some("2"))
+      // Only root can give a file away.
+      if (process.getuid?.() !== 0) return
+      yield* store.set("foreign", "1")
+      chownSync(join(path, entryName("foreign")), 65534, 65534)
+      assert.strictEqual(yield* failure(store.get("foreign")), "InvalidData")
+      yield* store.set("foreign", "2")
+      assert.deepStrictEqual(yield* store.get("foreign"), Option.some("2"))
     }))
 
   it.scoped("a directory that can't be made or written is an error that says so", () =>

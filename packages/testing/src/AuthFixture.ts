@@ -17,8 +17,9 @@
  * | `/.well-known/oauth-authorization-server`            | the metadata of the authorization server               |
  * | POST `/register`                                     | a new client                                           |
  * | GET `/authorize`                                     | 302 with `code`, `state` and `iss`                     |
- * | POST `/token`                                        | by `authorization_code`, `refresh_token` or            |
- * |                                                      | `client_credentials`                                   |
+ * | POST `/token`                                        | by `authorization_code`, `refresh_token`,              |
+ * |                                                      | `client_credentials` or `jwt-bearer`                   |
+ * | POST `/idp/token`                                    | by `token-exchange`: an ID-JAG for any id token        |
  *
  * @example
  * ```ts
@@ -41,15 +42,35 @@ import type * as Scope from "effect/Scope"
 import type { HttpFixture, LoggedRequest, Reply } from "./HttpFixture.js"
 import * as browsing from "./internal/auth/browser.js"
 import * as internal from "./internal/auth/fixture.js"
+import type { Proof } from "./internal/auth/proofs.js"
 import * as replies from "./internal/httpReplies.js"
 
+export type {
+  /**
+   * A proof as it came. Nothing of it is believed yet.
+   *
+   * @since 0.1.0
+   * @category models
+   */
+  Proof
+} from "./internal/auth/proofs.js"
+
 /**
- * What a request is for. `mcp` is everything at the MCP server that is none of the others.
+ * What a request is for. `exchange` is one to the identity provider of an organisation, which is at the same origin as the
+ * authorization server. `mcp` is everything at the MCP server that is none of the others.
  *
  * @since 0.1.0
  * @category models
  */
-export type Kind = "resourceMetadata" | "serverMetadata" | "register" | "authorize" | "token" | "mcp" | "other"
+export type Kind =
+  | "resourceMetadata"
+  | "serverMetadata"
+  | "register"
+  | "authorize"
+  | "token"
+  | "exchange"
+  | "mcp"
+  | "other"
 
 /**
  * How a client shows at the token endpoint who it is.
@@ -79,8 +100,10 @@ export interface AuthRequest {
   readonly client: string | undefined
   /** How the client of a request to the token endpoint authenticated. */
   readonly clientMethod: ClientMethod | undefined
-  /** The bearer token of the request, if it has one. */
+  /** The access token of the request, if it has one. */
   readonly token: string | undefined
+  /** The proof of a key that it has in its header `dpop` (RFC 9449), as it came. */
+  readonly proof: Proof | undefined
   /** What became of it by default handling: `"ok"`, or the error code; nothing where the override decided. */
   readonly outcome: string | undefined
   /** The request itself. */
@@ -124,6 +147,23 @@ export type MetadataPlace = "oauth" | "openid" | "appended"
  * @category models
  */
 export type Protection = "token" | "open" | "reject" | "forbid" | Reply
+
+/**
+ * What the servers do with proofs of a key (RFC 9449). Each proof is good for one request.
+ *
+ * @since 0.1.0
+ * @category options
+ */
+export interface Dpop {
+  /** The scheme of the challenges of the MCP server. `"DPoP"` by default, which takes no other tokens. */
+  readonly challenge?: "DPoP" | "Bearer" | "both" | undefined
+  /** What the authorization server gives for a proof. `"DPoP"` by default. */
+  readonly gives?: "DPoP" | "Bearer" | undefined
+  /** The nonce that a proof for the token endpoint must have; the answer to one without it has it. */
+  readonly serverNonce?: ((request: AuthRequest) => string | undefined) | undefined
+  /** The same for the MCP server. */
+  readonly resourceNonce?: ((request: AuthRequest) => string | undefined) | undefined
+}
 
 /**
  * What the two servers do. Everything can be changed while they run, see `change`.
@@ -189,6 +229,12 @@ export interface Script {
   readonly expiresIn?: number | null | undefined
   /** No refresh tokens, ones that stay, or ones that each use replaces. `"rotate"` by default. */
   readonly refresh?: "none" | "keep" | "rotate" | undefined
+  /** Proofs of a key. Without it, they are not looked at. */
+  readonly dpop?: Dpop | undefined
+  /** What becomes of an assertion (RFC 7523): `"ok"`, or an error code. */
+  readonly assertion?: ((assertion: string) => "ok" | (string & {})) | undefined
+  /** The same for an id token (RFC 8693). */
+  readonly idToken?: ((idToken: string) => "ok" | (string & {})) | undefined
   /** The scope that is granted, instead of the one that was asked for. */
   readonly granted?: ((requested: string | undefined) => string | undefined) | undefined
 }
@@ -202,6 +248,8 @@ export interface AuthFixture {
   readonly url: string
   /** The authorization server, as its metadata names it. */
   readonly issuer: string
+  /** The identity provider of an organisation, with metadata of OpenID. */
+  readonly idp: { readonly issuer: string; readonly tokenEndpoint: string }
   /** The MCP server as an HTTP server: its log, sockets, streams and executions. */
   readonly resource: HttpFixture
   /** The authorization server as an HTTP server. */

@@ -106,7 +106,7 @@ export type Reply =
 
 /**
  * @since 0.1.0
- * @category models
+ * @category options
  */
 export interface Options {
   /** Decides about a request; `undefined` leaves it to the default. Called once per request, in the order of arrival. */

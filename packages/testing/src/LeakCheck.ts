@@ -69,7 +69,7 @@ export class LeaksFound extends Data.TaggedError("LeaksFound")<{
 
 /**
  * @since 0.1.0
- * @category models
+ * @category options
  */
 export interface Options {
   /** What is expected, and not a leak. */
@@ -80,13 +80,13 @@ export interface Options {
 
 /**
  * @since 0.1.0
- * @category type ids
+ * @category symbols
  */
 export const TypeId: unique symbol = Symbol.for("@mcp-runtime/testing/LeakCheck/Snapshot")
 
 /**
  * @since 0.1.0
- * @category type ids
+ * @category symbols
  */
 export type TypeId = typeof TypeId
 

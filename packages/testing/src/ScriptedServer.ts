@@ -163,7 +163,7 @@ export interface ScriptedTool extends Partial<Omit<McpProtocol.Tool, "name">> {
  * The script. Everything is optional.
  *
  * @since 0.1.0
- * @category models
+ * @category options
  */
 export interface Options {
   /** The name in the configuration, and so in every error. `"scripted"` by default. */

@@ -10,7 +10,7 @@ import * as McpError from "../McpError.js"
 export const withinHandshake = <A>(
   config: McpConfig.ServerConfig,
   effect: Effect.Effect<A, McpError.McpError>,
-  known: () => { readonly detail?: string | undefined; readonly stderrTail?: string | undefined }
+  known: () => Pick<McpError.RequestTimeout, "detail" | "stderrTail" | "lastFrames">
 ): Effect.Effect<A, McpError.McpError> => {
   const { handshake } = McpConfig.timeoutsOf(config)
   return handshake === null ? effect : Effect.timeoutFail(effect, {

@@ -39,6 +39,7 @@ const pending: Records.Pending = {
   authority,
   client,
   resource: undefined,
+  binding: "offered",
   since: 0
 }
 
@@ -283,7 +284,8 @@ describe("what is kept", () => {
       scopes: ["a"],
       authority,
       client,
-      resource: "https://mcp.example"
+      resource: "https://mcp.example",
+      key: { x: "x".repeat(43), y: "y".repeat(43), d: Redacted.make("d".repeat(43)) }
     },
     pending
   }
@@ -292,7 +294,17 @@ describe("what is kept", () => {
     const decoded = Records.decode(encoded)
     assert.strictEqual(Redacted.value(Records.encode(decoded)), Redacted.value(encoded))
     assert.strictEqual(Redacted.value(decoded.tokens!.refresh!), "refresh")
+    assert.strictEqual(Redacted.value(decoded.tokens!.key!.d), "d".repeat(43))
     assert.notInclude(JSON.stringify(decoded), "refresh\":\"refresh")
+    assert.notInclude(JSON.stringify(decoded), "d".repeat(43))
+  })
+  it("a token whose key can't be read is none: it would be sent as if it needed no key", () => {
+    const text = Redacted.value(Records.encode(record))
+    for (const key of ["7", "null", "{}", JSON.stringify({ x: "x".repeat(43), y: "y".repeat(43), d: "short" })]) {
+      const changed = text.replace(/"key":\{[^}]*\}/, `"key":${key}`)
+      assert.notStrictEqual(changed, text)
+      assert.isUndefined(Records.decode(Redacted.make(changed)).tokens, key)
+    }
   })
   it("anything else is as if nothing were kept", () => {
     const texts = [

@@ -1,7 +1,8 @@
 /** McpAuth and sessions over a world, as tests want them. */
-import { McpAuth, McpConfig, McpSession, McpTransport } from "@mcp-runtime/core"
+import { McpAuth, McpConfig, McpSession, McpTransport, SecretResolver } from "@mcp-runtime/core"
 import type { McpError } from "@mcp-runtime/core"
 import { Effect, Layer } from "effect"
+import type { Scope } from "effect"
 import { macrotask } from "../gateWire.js"
 import * as World from "./world.js"
 
@@ -49,4 +50,25 @@ export const login = (world: World.World, input: Partial<McpConfig.ServerConfigI
     const config = yield* decoded(input)
     const { url } = yield* service.begin(config)
     yield* service.finish(config, world.visit(url))
+  })
+
+/** Runs this in a world of its own, where nothing is stored yet. All that it opens is closed at its end. */
+export const inWorld = <A, E>(
+  use: (
+    world: World.World,
+    store: World.Tokens
+  ) => Effect.Effect<A, E, McpAuth.McpAuth | McpTransport.McpTransport | Scope.Scope>,
+  options: {
+    readonly authorizer?: (world: World.World) => Layer.Layer<McpAuth.Authorizer>
+    readonly secrets?: Partial<SecretResolver.Service>
+  } = {}
+): Effect.Effect<A, E> =>
+  Effect.suspend(() => {
+    const world = World.make()
+    const store = World.tokens()
+    const services = Layer.provide(
+      auth(world, store, options.authorizer?.(world)),
+      Layer.succeed(SecretResolver.SecretResolver, SecretResolver.make(options.secrets ?? {}))
+    )
+    return Effect.scoped(Effect.provide(use(world, store), services))
   })

@@ -26,6 +26,10 @@ export type Answer = Reply | "hang" | "lost" | undefined
 export const mcp = "https://mcp.example/mcp"
 export const issuer = "https://as.example"
 
+export const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+export const tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+export const idJag = "urn:ietf:params:oauth:token-type:id-jag"
+
 export interface World {
   readonly asked: Array<Asked>
   readonly count: (kind: string) => number
@@ -43,6 +47,8 @@ export interface World {
   resource: { [key: string]: unknown } | undefined
   metadata: { [key: string]: unknown } | undefined
   expiresIn: number | undefined
+  /** What tokens are said to be. */
+  tokenType: string
   rotates: boolean
   /** Requests that have no answer yet. */
   readonly open: () => number
@@ -99,6 +105,7 @@ export const make = (): World => {
       authorization_response_iss_parameter_supported: true
     },
     expiresIn: 3600,
+    tokenType: "Bearer",
     rotates: true,
     secrets,
     open: () => open,
@@ -239,7 +246,7 @@ export const make = (): World => {
       status: 200,
       body: {
         access_token: access,
-        token_type: "Bearer",
+        token_type: world.tokenType,
         ...(world.expiresIn === undefined ? undefined : { expires_in: world.expiresIn }),
         ...(before === undefined || world.rotates ? { refresh_token: refresh } : undefined),
         ...(scope === "" ? undefined : { scope })
@@ -265,15 +272,27 @@ export const make = (): World => {
       }
       case "client_credentials": {
         const { access } = world.give(params.get("scope") ?? "")
-        return { status: 200, body: { access_token: access, token_type: "bearer", expires_in: world.expiresIn } }
+        return {
+          status: 200,
+          body: { access_token: access, token_type: world.tokenType.toLowerCase(), expires_in: world.expiresIn }
+        }
       }
+      case jwtBearer:
+        secrets.add(params.get("assertion")!)
+        return given(params.get("scope") ?? "")
+      case tokenExchange:
+        secrets.add(params.get("subject_token")!)
+        return {
+          status: 200,
+          body: { access_token: secret("id-jag"), issued_token_type: idJag, token_type: "N_A" }
+        }
       default:
         return { status: 400, body: { error: "unsupported_grant_type" } }
     }
   }
 
   const resource = ({ body, headers, method }: Asked): Reply | "hang" => {
-    const bearer = headers.authorization?.replace("Bearer ", "")
+    const bearer = headers.authorization?.replace(/^(Bearer|DPoP) /, "")
     if (bearer === undefined || !world.tokens.has(bearer)) {
       return { status: 401, headers: { "www-authenticate": world.challenge } }
     }

@@ -43,7 +43,7 @@ describe("reading", () => {
       assert.strictEqual(snapshots.size, 1)
       yield* tools.get
       assert.deepStrictEqual([yield* countOf(server), (yield* server.stats).attempts], [1, 1])
-      assert.strictEqual(connection.knownTool("a")?.name, "a")
+      assert.strictEqual(connection.catalog.tools.find("a")?.name, "a")
       assert.strictEqual(connection.catalog.server, "scripted")
     }))
 

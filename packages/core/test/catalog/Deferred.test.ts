@@ -60,7 +60,7 @@ describe("the first call", () => {
     Effect.gen(function*() {
       const { connection, server, tools } = yield* known()
       assert.strictEqual(brief(yield* tools.current), "echo stored stale")
-      assert.strictEqual(connection.knownTool("echo")?.name, "echo")
+      assert.strictEqual(connection.catalog.tools.find("echo")?.name, "echo")
       yield* settled
       assert.deepStrictEqual(yield* cost(server), [0, 0, 0])
       yield* call(connection)

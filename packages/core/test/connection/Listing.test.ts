@@ -91,7 +91,7 @@ describe("a list", () => {
       assert.strictEqual(tagOf(exit), "HttpError")
       assert.deepStrictEqual(yield* asked(server), ["1/1", "1/1", "1/2", "1/2", "1/3"])
       assert.deepStrictEqual((yield* server.receivedOf("tools/list")).map((_) => _.at), [0, 100, 100, 300, 300])
-      assert.strictEqual(connection.knownTool("s1p1"), undefined, "nothing partial is remembered")
+      assert.strictEqual(connection.catalog.tools.find("s1p1"), undefined, "nothing partial is remembered")
       assert.strictEqual(tagOf(yield* run(McpConnection.listTools(connection, { retry }))), "ok", "its own budget")
     }))
 
@@ -115,8 +115,8 @@ describe("a list", () => {
       const exit = yield* run(McpConnection.listTools(connection))
       assert.deepStrictEqual(names(exit), ["s2p1", "s2p2", "s2p3"])
       assert.deepStrictEqual(yield* asked(server), ["1/1", "1/2", "1/3", "2/1", "2/2", "2/3"])
-      assert.strictEqual(connection.knownTool("s1p1"), undefined)
-      assert.isDefined(connection.knownTool("s2p3"))
+      assert.strictEqual(connection.catalog.tools.find("s1p1"), undefined)
+      assert.isDefined(connection.catalog.tools.find("s2p3"))
     }))
 
   it.scoped("a session that expires at the first page: the next one is asked for each page once", () =>
@@ -161,7 +161,7 @@ describe("a list", () => {
       const exit = yield* run(McpConnection.listTools(connection, { retry: policy({ replays: "unlimited" }) }))
       assert.strictEqual(tagOf(exit), "ConnectionClosed")
       assert.isAtMost((yield* asked(server)).length, 12)
-      assert.strictEqual(connection.knownTool("s1p1"), undefined)
+      assert.strictEqual(connection.catalog.tools.find("s1p1"), undefined)
     }))
 
   it.scoped("a failure that will not pass ends it at once, whatever page it is", () =>
@@ -297,11 +297,11 @@ describe("what is remembered of a list", () => {
       yield* server.notify("notifications/tools/list_changed")
       yield* macrotask
       yield* McpConnection.listTools(connection)
-      assert.isDefined(connection.knownTool("v2"))
+      assert.isDefined(connection.catalog.tools.find("v2"))
       yield* Deferred.succeed(gate, undefined)
       yield* Fiber.join(old)
-      assert.isDefined(connection.knownTool("v2"), "the newer one stays")
-      assert.isUndefined(connection.knownTool("v1"))
+      assert.isDefined(connection.catalog.tools.find("v2"), "the newer one stays")
+      assert.isUndefined(connection.catalog.tools.find("v1"))
     }))
 
   it.scoped("each new session is listed again before it is used, and a failed refresh keeps the last list", () =>
@@ -312,11 +312,11 @@ describe("what is remembered of a list", () => {
       const connection = yield* McpConnection.fromChannel(server.channel)
       yield* McpConnection.listTools(connection)
       yield* connection.reconnect.pipe(Effect.asVoid)
-      assert.isDefined(connection.knownTool("s1p3"))
-      assert.isUndefined(connection.knownTool("s2p1"), "nothing partial")
+      assert.isDefined(connection.catalog.tools.find("s1p3"))
+      assert.isUndefined(connection.catalog.tools.find("s2p1"), "nothing partial")
       yield* connection.reconnect.pipe(Effect.asVoid)
-      assert.isDefined(connection.knownTool("s3p3"))
-      assert.isUndefined(connection.knownTool("s1p3"))
+      assert.isDefined(connection.catalog.tools.find("s3p3"))
+      assert.isUndefined(connection.catalog.tools.find("s1p3"))
       assert.strictEqual(yield* countOf(server, "tools/list"), 8)
     }))
 })

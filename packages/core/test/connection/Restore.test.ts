@@ -157,10 +157,10 @@ describe("before Ready", () => {
         }
       })
       yield* McpConnection.listTools(connection)
-      assert.isDefined(connection.knownTool("tool1"))
+      assert.isDefined(connection.catalog.tools.find("tool1"))
       yield* lose(server)
-      assert.isUndefined(connection.knownTool("tool1"))
-      assert.isDefined(connection.knownTool("tool2"))
+      assert.isUndefined(connection.catalog.tools.find("tool1"))
+      assert.isDefined(connection.catalog.tools.find("tool2"))
     }))
 })
 

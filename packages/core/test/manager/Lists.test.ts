@@ -162,9 +162,14 @@ describe("tools", () => {
       yield* manager.connectAll
       const catalog = McpCatalog.make(manager)
       yield* catalog.invalidate
-      assert.strictEqual(told(yield* catalog.tools), "a live: a, b unknown: (HandshakeFailed)")
-      for (const use of [Effect.asVoid(manager.connection("b")), manager.callTool("b", { name: "b" })]) {
-        assert.strictEqual(ending(yield* Effect.exit(Effect.asVoid(use))), "b: HandshakeFailed")
+      assert.strictEqual(told(yield* catalog.tools), "a live: a, b unknown: (ConfigInvalid)")
+      for (const use of [manager.connection("b"), manager.callTool("b", { name: "b" })]) {
+        assert.strictEqual(
+          ending(
+            yield* Effect.exit<void, McpError.McpError, never>(Effect.asVoid<unknown, McpError.McpError, never>(use))
+          ),
+          "b: ConfigInvalid"
+        )
       }
     }))
 

@@ -105,7 +105,7 @@ describe("a call goes", () => {
       const a = yield* Kit.server("a", ["x", "y"])
       const { call, list } = (yield* Kit.toolset([a], { filter: ToolFilter.block("x") })).for()
       assert.strictEqual(yield* Kit.listed({ list }), "a__y")
-      const answer = (name: string | Toolset.ToolIdentity, as: string) =>
+      const answer = (name: string | ToolNaming.ToolIdentity, as: string) =>
         Effect.map(failed(call(name, "{")), ({ error, text, tool }) => ({
           text: text.replaceAll(as, "NAME"),
           tool,

@@ -4,6 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ToolApproval } from "@mcp-runtime/core"
 import { Effect, Fiber, TestClock } from "effect"
+import * as Pending from "../../src/internal/toolset/pending.js"
 import { ending, pendingOf } from "./calling.js"
 import * as Kit from "./kit.js"
 
@@ -66,7 +67,7 @@ describe("approvals of long ago", () => {
       yield* approve(first)
       yield* TestClock.adjust("1 second")
       const other = { toolset: "tools", server: "a", tool: "x", name: "a__x", arguments: {} }
-      for (let i = 0; i < 10_000; i++) yield* reject(yield* ToolApproval.pending(other))
+      for (let i = 0; i < 10_000; i++) yield* reject(yield* Pending.make(other))
       assert.strictEqual((yield* Effect.exit(Effect.asVoid(approve(first))))._tag, "Failure")
       assert.deepStrictEqual(yield* a.calls, ["x"])
     }), 60_000)

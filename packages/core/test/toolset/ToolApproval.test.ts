@@ -2,9 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { McpError } from "@mcp-runtime/core"
 import * as ToolApproval from "@mcp-runtime/core/ToolApproval"
 import type * as ToolRequest from "@mcp-runtime/core/ToolRequest"
-import { Context, Deferred, Effect, Either, Exit, FastCheck, Fiber, Schema, TestClock } from "effect"
+import { Context, Deferred, Effect, Either, Exit, FastCheck, Fiber, TestClock } from "effect"
 import { createHash } from "node:crypto"
 import { isDeepStrictEqual } from "node:util"
+import * as Pending from "../../src/internal/toolset/pending.js"
 import { sha256 } from "../../src/internal/toolset/sha256.js"
 import { settled } from "../connection/kit.js"
 import { atOnce, logged, run } from "./asking.js"
@@ -23,7 +24,7 @@ const made = <A>(result: Either.Either<A, McpError.ConfigInvalid>): A => Either.
 
 /** Those that need approval. */
 const asked = (approval: ToolApproval.ToolApproval, ...tools: ReadonlyArray<string>): string =>
-  tools.filter((tool) => atOnce(ToolApproval.isRequired(approval, call(tool), undefined))).join(" ")
+  tools.filter((tool) => atOnce(approval.decide(call(tool), undefined))).join(" ")
 
 const problems = (result: Either.Either<unknown, McpError.ConfigInvalid>): ReadonlyArray<string> =>
   Either.match(result, {
@@ -123,11 +124,7 @@ describe("by name", () => {
   it("destructive: free is only what a trusted server calls read-only", () => {
     const free = (trusted: unknown, annotations: ToolApproval.Call["annotations"]) =>
       !atOnce(
-        ToolApproval.isRequired(
-          ToolApproval.destructive,
-          call("a", { trusted: trusted as boolean, annotations }),
-          undefined
-        )
+        ToolApproval.destructive.decide(call("a", { trusted: trusted as boolean, annotations }), undefined)
       )
     assert.isTrue(free(true, { readOnlyHint: true }))
     assert.isFalse(free(false, { readOnlyHint: true }))
@@ -144,7 +141,7 @@ describe("by function", () => {
     made(ToolApproval.make(() => answer() as boolean, options))
 
   const decided = (approval: ToolApproval.ToolApproval<ToolRequest.ToolRequest>) =>
-    logged(Effect.suspend(() => run(ToolApproval.isRequired(approval, call("pay"), request))))
+    logged(Effect.suspend(() => run(approval.decide(call("pay"), request))))
 
   it("gets the call and who asks, as they are", () => {
     const seen: Array<unknown> = []
@@ -153,8 +150,8 @@ describe("by function", () => {
       return agent.role !== "admin"
     }))
     const one = call("pay", { arguments: Object.freeze({ amount: 1 }) })
-    assert.isTrue(atOnce(ToolApproval.isRequired(approval, one, request)))
-    assert.isFalse(atOnce(ToolApproval.isRequired(approval, one, { agent: { role: "admin" }, runContext: 1 })))
+    assert.isTrue(atOnce(approval.decide(one, request)))
+    assert.isFalse(atOnce(approval.decide(one, { agent: { role: "admin" }, runContext: 1 })))
     assert.strictEqual(seen[0], one)
   })
 
@@ -166,7 +163,7 @@ describe("by function", () => {
       )
       for (const [amount, expected] of [[1, false], [11, true], ["x", true]] as const) {
         const required = yield* run(
-          ToolApproval.isRequired(approval, call("pay", { arguments: { amount } }), request)
+          approval.decide(call("pay", { arguments: { amount } }), request)
         ).pipe(Effect.provideService(Limits, { free: 10 }))
         assert.strictEqual(required, expected)
       }
@@ -218,7 +215,7 @@ describe("by function", () => {
       })
       for (const missing of [undefined, null, { agent: 1 }, { runContext: 1 }, { agent: 1, runContext: null }]) {
         const { lines, value } = yield* logged(
-          run(ToolApproval.isRequired(approval, call("pay"), missing as unknown as typeof request))
+          run(approval.decide(call("pay"), missing as unknown as typeof request))
         )
         assert.isTrue(value)
         assert.strictEqual(lines.length, 1)
@@ -252,7 +249,7 @@ describe("by function", () => {
       assert.isTrue(Exit.isInterrupted(yield* Fiber.interrupt(fiber)))
       const { lines, value } = yield* logged(Effect.exit(
         run(
-          ToolApproval.isRequired(by(() => Effect.zipRight(Effect.yieldNow(), Effect.interrupt)), call("pay"), request)
+          by(() => Effect.zipRight(Effect.yieldNow(), Effect.interrupt)).decide(call("pay"), request)
         )
       ))
       assert.isTrue(Exit.isInterrupted(value))
@@ -281,12 +278,12 @@ describe("pending", () => {
   it.effect("says when it was asked for, and when it is too late", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(1000)
-      const forever = yield* ToolApproval.pending(some)
+      const forever = yield* Pending.make(some)
       assert.deepStrictEqual([forever.requestedAt, forever.expiresAt], [1000, undefined])
       assert.isFalse(ToolApproval.isExpired(forever, Number.MAX_SAFE_INTEGER))
       const { id: _id, fingerprint: _, ...rest } = ToolApproval.encode(forever)
       assert.deepStrictEqual(rest, { ...some, requestedAt: 1000 })
-      const brief = yield* ToolApproval.pending(some, { expiresIn: "1 minute" })
+      const brief = yield* Pending.make(some, { expiresIn: "1 minute" })
       assert.strictEqual(brief.expiresAt, 61_000)
       assert.isFalse(ToolApproval.isExpired(brief, 60_999))
       assert.isTrue(ToolApproval.isExpired(brief, 61_000))
@@ -295,7 +292,7 @@ describe("pending", () => {
 
   it.effect("ids are long, and never the same", () =>
     Effect.gen(function*() {
-      const all = yield* Effect.replicateEffect(ToolApproval.pending(some), 1000)
+      const all = yield* Effect.replicateEffect(Pending.make(some), 1000)
       assert.strictEqual(new Set(all.map((_) => _.id)).size, 1000)
       for (const { id } of all) assert.match(id, /^[0-9a-f]{32}$/)
     }))
@@ -303,11 +300,11 @@ describe("pending", () => {
   it.effect("its arguments are a frozen copy", () =>
     Effect.gen(function*() {
       const args = { list: [1] }
-      const pending = yield* ToolApproval.pending({ ...some, arguments: args })
+      const pending = yield* Pending.make({ ...some, arguments: args })
       args.list.push(2)
       assert.deepStrictEqual(pending.arguments, { list: [1] })
       assert.isTrue(Object.isFrozen(pending.arguments) && Object.isFrozen(pending.arguments.list))
-      assert.isTrue(ToolApproval.isIntact(pending))
+      assert.isTrue(Pending.isIntact(pending))
     }))
 
   it.effect("what can't be written is refused", () =>
@@ -316,11 +313,11 @@ describe("pending", () => {
       cyclic.self = cyclic
       const deep: unknown = JSON.parse(`${"{\"a\":".repeat(5000)}1${"}".repeat(5000)}`)
       for (const args of [cyclic, deep, { a: 1n }, [], null, "x", undefined]) {
-        const error = yield* Effect.flip(ToolApproval.pending({ ...some, arguments: args as never }))
+        const error = yield* Effect.flip(Pending.make({ ...some, arguments: args as never }))
         assert.strictEqual(error._tag, "ConfigInvalid")
       }
       for (const expiresIn of [0, -1, "soon", Infinity]) {
-        const error = yield* Effect.flip(ToolApproval.pending(some, { expiresIn: expiresIn as never }))
+        const error = yield* Effect.flip(Pending.make(some, { expiresIn: expiresIn as never }))
         assert.strictEqual(error.problems[0]!.field, "expiresIn")
       }
     }))
@@ -339,12 +336,12 @@ describe("pending", () => {
           }),
           FastCheck.option(FastCheck.integer({ min: 1 })),
           (call, expiresIn) => {
-            const pending = Effect.runSync(Effect.provide(ToolApproval.pending(call, { expiresIn }), runtime))
+            const pending = Effect.runSync(Effect.provide(Pending.make(call, { expiresIn }), runtime))
             const again = made(read(pending))
             assert.instanceOf(again, ToolApproval.PendingApproval)
             assert.deepStrictEqual({ ...again }, { ...pending })
             assert.strictEqual(JSON.stringify(ToolApproval.encode(again)), JSON.stringify(ToolApproval.encode(pending)))
-            assert.isTrue(ToolApproval.isIntact(again))
+            assert.isTrue(Pending.isIntact(again))
           }
         ),
         { numRuns: 300 }
@@ -353,7 +350,7 @@ describe("pending", () => {
 
   it("property: the order of fields does not matter, and any other arguments do", () => {
     const of = (args: unknown) =>
-      Effect.runSync(ToolApproval.pending({ ...some, arguments: args as typeof some.arguments })).fingerprint
+      Effect.runSync(Pending.make({ ...some, arguments: args as typeof some.arguments })).fingerprint
     const plain = (json: unknown): unknown => JSON.parse(JSON.stringify(json))
     const turned = (json: unknown): unknown =>
       Array.isArray(json)
@@ -395,14 +392,14 @@ describe("pending", () => {
     ]
     assert.strictEqual(new Set(different.map(of)).size, different.length)
     assert.notStrictEqual(
-      Effect.runSync(ToolApproval.pending({ ...some, server: "a", tool: "bc" })).fingerprint,
-      Effect.runSync(ToolApproval.pending({ ...some, server: "ab", tool: "c" })).fingerprint
+      Effect.runSync(Pending.make({ ...some, server: "a", tool: "bc" })).fingerprint,
+      Effect.runSync(Pending.make({ ...some, server: "ab", tool: "c" })).fingerprint
     )
   })
 
   it.effect("another call than the one that was asked for is noticed", () =>
     Effect.gen(function*() {
-      const pending = yield* ToolApproval.pending({ ...some, arguments: { ...some.arguments, token: "hunter2" } })
+      const pending = yield* Pending.make({ ...some, arguments: { ...some.arguments, token: "hunter2" } })
       const changes: ReadonlyArray<(json: typeof some) => unknown> = [
         (_) => ({ ..._, arguments: { ..._.arguments, amount: 1000 } }),
         (_) => ({ ..._, arguments: {} }),
@@ -418,14 +415,14 @@ describe("pending", () => {
       }
       assert.throws(() => new ToolApproval.PendingApproval({ ...pending, tool: "pay_all" }))
       Object.assign(pending, { arguments: { amount: 1000 } })
-      assert.isFalse(ToolApproval.isIntact(pending))
+      assert.isFalse(Pending.isIntact(pending))
       Object.assign(pending, { arguments: [1] })
-      assert.isFalse(ToolApproval.isIntact(pending))
+      assert.isFalse(Pending.isIntact(pending))
     }))
 
   it.effect("what is no pending approval is refused, without its values", () =>
     Effect.gen(function*() {
-      const pending = yield* ToolApproval.pending({ ...some, arguments: { token: "hunter2" } })
+      const pending = yield* Pending.make({ ...some, arguments: { token: "hunter2" } })
       const cases: ReadonlyArray<[(json: typeof some) => unknown, string]> = [
         [({ name: _, ...rest }) => rest, "name is missing"],
         [(_) => ({ ..._, arguments: ["hunter2"] }), "arguments must be a JSON object"],
@@ -443,15 +440,6 @@ describe("pending", () => {
         assert.notInclude(result.left.message, "hunter2")
       }
     }))
-
-  it("a decision survives too", () => {
-    for (const decision of [ToolApproval.approved, ToolApproval.rejected("too much")]) {
-      const json: unknown = JSON.parse(JSON.stringify(Schema.encodeSync(ToolApproval.Decision)(decision)))
-      assert.deepStrictEqual(Schema.decodeUnknownSync(ToolApproval.Decision)(json), decision)
-    }
-    assert.throws(() => Schema.decodeUnknownSync(ToolApproval.Decision)({ _tag: "Rejected" }))
-    assert.throws(() => Schema.decodeUnknownSync(ToolApproval.Decision)({ approved: true }))
-  })
 
   it("property: SHA-256 is what others compute", () => {
     const digest = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex")

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { McpError } from "@mcp-runtime/core"
 import * as ToolFailure from "@mcp-runtime/core/ToolFailure"
 import { Cause, Effect, Exit } from "effect"
+import * as Failure from "../../src/internal/toolset/failure.js"
 
 const secret = "s3cr3t"
 const stderr = `Traceback\n  token=${secret}-of-stderr\n`
@@ -169,7 +170,7 @@ const errors: { readonly [Tag in McpError.McpError["_tag"]]: readonly [McpError.
 }
 
 const textOf = (failure: ToolFailure.ToolFailure, error: McpError.McpError, of = call): string => {
-  const text = Effect.runSync(ToolFailure.handle(failure, error, of))
+  const text = Effect.runSync(Failure.handle(failure, error, of))
   assert.isString(text)
   return text
 }
@@ -302,7 +303,7 @@ describe("handle", () => {
 
   it.effect("propagate: the error itself", () =>
     Effect.gen(function*() {
-      assert.strictEqual(yield* Effect.flip(ToolFailure.handle("propagate", error, call)), error)
+      assert.strictEqual(yield* Effect.flip(Failure.handle("propagate", error, call)), error)
     }))
 
   it.effect("gives the error and the call to a function, and takes a text or an effect of one", () =>
@@ -312,18 +313,18 @@ describe("handle", () => {
         seen.push(...given)
         return Effect.succeed("text")
       }
-      assert.strictEqual(yield* ToolFailure.handle(failure, error, call), "text")
+      assert.strictEqual(yield* Failure.handle(failure, error, call), "text")
       assert.deepStrictEqual(seen, [error, call])
-      assert.strictEqual(yield* ToolFailure.handle(ToolFailure.constant("same"), error, call), "same")
-      assert.strictEqual(yield* ToolFailure.handle(ToolFailure.constant(""), error, call), "")
+      assert.strictEqual(yield* Failure.handle(ToolFailure.constant("same"), error, call), "same")
+      assert.strictEqual(yield* Failure.handle(ToolFailure.constant(""), error, call), "")
     }))
 
   it.effect("the failure, the defect and the interruption of a function are those of the call", () =>
     Effect.gen(function*() {
       const other = errors.ResponseLost[0]
-      assert.strictEqual(yield* Effect.flip(ToolFailure.handle(() => Effect.fail(other), error, call)), other)
+      assert.strictEqual(yield* Effect.flip(Failure.handle(() => Effect.fail(other), error, call)), other)
       const defect = new Error("boom")
-      const thrown = yield* Effect.exit(ToolFailure.handle(
+      const thrown = yield* Effect.exit(Failure.handle(
         () => {
           throw defect
         },
@@ -331,7 +332,7 @@ describe("handle", () => {
         call
       ))
       assert.deepStrictEqual(thrown, Exit.die(defect))
-      const interrupted = yield* Effect.exit(ToolFailure.handle(() => Effect.interrupt, error, call))
+      const interrupted = yield* Effect.exit(Failure.handle(() => Effect.interrupt, error, call))
       assert(Exit.isFailure(interrupted) && Cause.isInterruptedOnly(interrupted.cause))
     }))
 })

@@ -3,6 +3,7 @@ import { McpError, type McpProtocol } from "@mcp-runtime/core"
 import * as ToolFilter from "@mcp-runtime/core/ToolFilter"
 import * as ToolRequest from "@mcp-runtime/core/ToolRequest"
 import { Cause, Context, Deferred, Effect, Either, Exit, FastCheck, Fiber, Schema, TestClock } from "effect"
+import { lacksRequest, missingRequest } from "../../src/internal/toolset/asker.js"
 import * as NameMatcher from "../../src/internal/toolset/nameMatcher.js"
 import { settled } from "../connection/kit.js"
 import { atOnce, type Line, logged, run, tool, tools } from "./asking.js"
@@ -12,7 +13,7 @@ const request = { agent: { role: "guest" }, runContext: { user: "ada" } }
 type Answer = boolean | Effect.Effect<boolean, unknown>
 
 const shown = (filter: ToolFilter.ToolFilter, ...names: ReadonlyArray<string>): string =>
-  names.filter((name) => atOnce(ToolFilter.evaluate(filter, tool(name), "docs", undefined))).join(" ")
+  names.filter((name) => atOnce(filter.decide(tool(name), "docs", undefined))).join(" ")
 
 const names = (list: ReadonlyArray<McpProtocol.Tool>): string => list.map((_) => _.name).join(" ")
 
@@ -235,7 +236,7 @@ describe("dynamic", () => {
     assert.deepStrictEqual(seen[1], { server: "docs", ...request })
     assert.strictEqual((seen[1] as typeof request).agent, request.agent)
     assert.isTrue(
-      atOnce(ToolFilter.evaluate(ToolFilter.dynamic(() => Effect.succeed(true)), list[0]!, "docs", request))
+      atOnce(ToolFilter.dynamic(() => Effect.succeed(true)).decide(list[0]!, "docs", request))
     )
   })
 
@@ -253,14 +254,14 @@ describe("dynamic", () => {
           { agent: null, runContext: "r" }
         ] as ReadonlyArray<unknown> as ReadonlyArray<never>
       ) {
-        assert.isTrue(ToolFilter.lacksRequest(filter, missing))
+        assert.isTrue(lacksRequest(filter, missing))
         const { lines, value } = yield* logged(listed(filter, tools("odd"), missing))
         assert.strictEqual(names(value), "")
         isOneErrorLine(lines, "not told who asks")
       }
-      assert.isFalse(ToolFilter.lacksRequest(filter, { agent: 0, runContext: "" }))
-      assert.isFalse(ToolFilter.lacksRequest(ToolFilter.all, undefined))
-      const error = ToolFilter.missingRequest("docs")
+      assert.isFalse(lacksRequest(filter, { agent: 0, runContext: "" }))
+      assert.isFalse(lacksRequest(ToolFilter.all, undefined))
+      const error = missingRequest("docs")
       assert.deepStrictEqual([error._tag, error.server, error.operation, error.executed], [
         "RequestMissing",
         "docs",
@@ -321,7 +322,7 @@ describe("dynamic", () => {
         isOneErrorLine(lines, says)
         assert.notInclude(JSON.stringify(lines), "hunter2")
         const one = yield* logged(
-          Effect.suspend(() => run(ToolFilter.evaluate(odd(answer), tool("odd"), "docs", request)))
+          Effect.suspend(() => run(odd(answer).decide(tool("odd"), "docs", request)))
         )
         assert.isFalse(one.value)
         assert.strictEqual(one.lines.length, 1)
@@ -405,7 +406,7 @@ describe("dynamic", () => {
     Effect.gen(function*() {
       const begun = yield* Deferred.make<void>()
       const answer = () => Effect.uninterruptible(Effect.zipRight(Deferred.succeed(begun, undefined), Effect.never))
-      const fiber = yield* Effect.fork(run(ToolFilter.evaluate(odd(answer), tool("odd"), "docs", request)))
+      const fiber = yield* Effect.fork(run(odd(answer).decide(tool("odd"), "docs", request)))
       yield* Deferred.await(begun)
       const ending = yield* Effect.fork(Fiber.interrupt(fiber))
       yield* settled

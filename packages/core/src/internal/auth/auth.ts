@@ -16,9 +16,12 @@ import * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import type * as SecretResolver from "../../SecretResolver.js"
 import * as Expand from "../config/expand.js"
+import * as Subject from "../config/subject.js"
+import * as Secrets from "../secrets.js"
 import { within } from "../within.js"
+import * as Applications from "./application.js"
 import { Asking, type Fork } from "./asking.js"
-import { type Bearer, Errands, type Found } from "./errands.js"
+import { type Demand, Errands, type Found } from "./errands.js"
 import { Keeper } from "./keeper.js"
 import * as Reasons from "./reasons.js"
 import * as Scopes from "./scopes.js"
@@ -57,6 +60,7 @@ export const make = (
         const known = all.get(name)
         if (known !== undefined) {
           known.keeper.errands.config = config
+          known.keeper.changed()
           return known
         }
         if (all.size >= mostKept) forgetUnused(all)
@@ -79,7 +83,7 @@ export const make = (
       status: (server) => Effect.flatMap(of(server), status),
       credentials: (server) =>
         Effect.matchEffect(of(server), {
-          onFailure: () => Effect.succeed(undefined),
+          onFailure: (error) => Effect.succeed(isPlain(server) ? refusing(error) : undefined),
           onSuccess: credentials
         })
     }
@@ -106,12 +110,12 @@ const background: Effect.Effect<Fork, never, Scope.Scope> = Effect.map(
 const keep = (
   config: McpConfig.AnyHttpConfig,
   key: string,
-  { authorizer, exchange, store }: Parts,
+  { authorizer, exchange, secrets, store }: Parts,
   clock: Clock.Clock,
   fork: Fork
 ): Kept => {
   const vault = new Vault(config.name, key, store, () => keeper.changed())
-  const keeper: Keeper = new Keeper(new Errands(config, vault, exchange), clock, () => asking)
+  const keeper: Keeper = new Keeper(new Errands(config, vault, exchange, secrets), clock, () => asking)
   const asking = new Asking(keeper, authorizer, fork)
   return { keeper, asking, finishing: Effect.unsafeMakeSemaphore(1) }
 }
@@ -146,15 +150,40 @@ const authorizable = (
   }
   const url = new URL(config.url)
   if (url.username !== "" || url.password !== "") return refuse("url", "has credentials, which are used instead")
-  return Effect.succeed(config)
+  return isPlain(config) ? refuse("url", Urls.plainProblem) : Effect.succeed(config)
 }
 
-/** Which entry of the store: by the place of the server and who we are there, not by its name. */
+/** Whoever is in between could read a token that goes there. */
+const isPlain = (config: McpConfig.ServerConfig): boolean =>
+  config.transport !== "stdio" && config.transport !== "inMemory" && config.auth !== "none" &&
+  config.allowTokensOverHttp !== true && isPlainUrl(config.url)
+
+const isPlainUrl = (text: string): boolean => {
+  const url = Urls.parse(text)
+  return url !== undefined && Urls.isPlain(url)
+}
+
+/** A server that wants a token may have none. */
+const refusing = (error: McpError.McpError): Credentials => ({
+  current: () => ({ header: undefined }),
+  prepare: Effect.succeed({ header: undefined }),
+  accepted: () => {},
+  refused: ({ status }) => status === 401 ? Effect.fail(error) : Effect.succeed("no"),
+  secrets: () => Secrets.none,
+  follow: () => () => {}
+})
+
+/**
+ * Which entry of the store: by the place of the server and who we are there, not by its name. Whoever somebody else speaks
+ * for is another one for each that they speak of, so that nobody gets the tokens of another user.
+ */
 const keyOf = (config: McpConfig.AnyHttpConfig): Effect.Effect<string, McpError.McpError> => {
   const { auth } = config
   const type = typeof auth === "object" ? auth.type : "oauth"
   const clientId = typeof auth === "object" ? auth.clientId ?? null : null
-  const identity = JSON.stringify(["mcp-auth", Urls.ofServer(config.url).href, type, clientId])
+  const shown = Applications.shownOf(auth)
+  const of = shown === undefined ? [] : [Subject.of(Redacted.value(shown))]
+  const identity = JSON.stringify(["mcp-auth", Urls.ofServer(config.url).href, type, clientId, ...of])
   return Effect.tryPromise({
     try: () => crypto.subtle.digest("SHA-256", new TextEncoder().encode(identity)),
     catch: () => Reasons.misconfigured(config.name, "auth", "can't be used: this platform has no Web Crypto")
@@ -181,6 +210,7 @@ const credentials = ({ asking, keeper }: Kept): Effect.Effect<Credentials, never
         prepare: Effect.suspend(() => keeper.prepare(scope)),
         accepted: (sent: string) => keeper.accepted(sent),
         refused: (refusal) => keeper.refused(refusal, scope),
+        proofs: { prove: (request) => keeper.prove(request), learn: (nonce) => keeper.learn(nonce) },
         secrets: () => keeper.secrets,
         follow: (listener) => asking.follow(listener)
       })
@@ -190,9 +220,9 @@ const credentials = ({ asking, keeper }: Kept): Effect.Effect<Credentials, never
 const found = ({ errands }: Keeper): Effect.Effect<Found, McpError.McpError> =>
   Effect.scoped(Effect.gen(function*() {
     const requests = yield* errands.requests
-    const bearer: Bearer = yield* errands.probe(requests)
-    const resource = yield* errands.resource(requests, bearer)
-    const known = yield* errands.authority(requests, resource, bearer)
+    const demand: Demand = yield* errands.probe(requests)
+    const resource = yield* errands.resource(requests, demand)
+    const known = yield* errands.authority(requests, resource, demand)
     return known ?? (yield* Effect.fail(
       Reasons.unauthorized(
         errands.server,
@@ -205,13 +235,13 @@ const authorize = ({ asking, keeper }: Kept): Effect.Effect<void, McpError.McpEr
   Effect.gen(function*() {
     const { errands } = keeper
     yield* errands.vault.load
-    const { clientCredentials } = errands
-    if (clientCredentials === undefined) return yield* asking.inForeground(found(keeper), beforeOf(keeper))
+    const { application } = errands
+    if (application === undefined) return yield* asking.inForeground(found(keeper), beforeOf(keeper))
     const known = yield* found(keeper)
     yield* Effect.scoped(Effect.gen(function*() {
       yield* errands.vault.lock
       yield* errands.vault.reload
-      yield* errands.acquire(yield* errands.requests, clientCredentials, known, undefined)
+      yield* errands.acquire(yield* errands.requests, application, known, undefined)
     }))
     asking.wake()
   })
@@ -262,7 +292,8 @@ const status = ({ keeper }: Kept): Effect.Effect<Status, McpError.McpError> =>
         clientId: tokens.client.clientId,
         scopes: tokens.scopes,
         expiresAt: tokens.expiresAt,
-        refreshable: tokens.refresh !== undefined || keeper.errands.clientCredentials !== undefined
+        bound: tokens.key !== undefined,
+        refreshable: tokens.refresh !== undefined || keeper.errands.application !== undefined
       }
     }
     return pending !== undefined && keeper.now - pending.since < pendingLasts

@@ -26,6 +26,8 @@ export interface Authority {
   readonly sendsIssuer: boolean
   /** Whether a code is redeemed only by who asked for it; nothing where it does not say. */
   readonly pkce: boolean | undefined
+  /** With which algorithms it takes proofs of a key (RFC 9449); nothing where it does not say. */
+  readonly proofs: ReadonlyArray<string> | undefined
 }
 
 const what = "the metadata of the authorization server"
@@ -86,7 +88,8 @@ export const discoverOwn = (
       scopes: undefined,
       documents: false,
       sendsIssuer: false,
-      pkce: true
+      pkce: true,
+      proofs: undefined
     }
   })
 
@@ -137,7 +140,8 @@ const read = (
     scopes: Scopes.ofList(document.scopes_supported),
     documents: document.client_id_metadata_document_supported === true,
     sendsIssuer: document.authorization_response_iss_parameter_supported === true,
-    pkce: pkce === undefined ? undefined : Array.isArray(pkce) && pkce.includes("S256")
+    pkce: pkce === undefined ? undefined : Array.isArray(pkce) && pkce.includes("S256"),
+    proofs: textsOf(document.dpop_signing_alg_values_supported)
   })
 }
 

@@ -104,6 +104,31 @@ export const parse = (header: string | undefined): ReadonlyArray<Challenge> => {
   return found.slice(0, mostChallenges)
 }
 
-/** The challenge that is ours to answer. */
-export const bearer = (challenges: ReadonlyArray<Challenge>): Challenge | undefined =>
-  challenges.find((_) => _.scheme === "bearer")
+/** What a server demands that is ours to answer. */
+export interface Demand {
+  /** Of both schemes; what both name is as the first one has it. */
+  readonly params: ReadonlyMap<string, string>
+  readonly bearer: boolean
+  /** Tokens that are bound to a key (RFC 9449). */
+  readonly dpop: boolean
+  /** What it says of the proof that was sent. */
+  readonly proof: "nonce" | "refused" | undefined
+}
+
+/** Nothing where it demands nothing that we know. With `proves: false`, we know of no tokens that are bound to a key. */
+export const demand = (challenges: ReadonlyArray<Challenge>, proves = true): Demand | undefined => {
+  const [bearer, dpop] = ["bearer", "dpop"].map((scheme) => challenges.find((_) => _.scheme === scheme))
+  const ours = challenges.filter((_) => _ === bearer || (proves && _ === dpop))
+  if (ours.length === 0) return undefined
+  const params = new Map<string, string>()
+  for (const challenge of ours) {
+    for (const [name, value] of challenge.params) if (!params.has(name)) params.set(name, value)
+  }
+  const error = proves ? dpop?.params.get("error") : undefined
+  return {
+    params,
+    bearer: bearer !== undefined,
+    dpop: proves && dpop !== undefined,
+    proof: error === "use_dpop_nonce" ? "nonce" : error === "invalid_dpop_proof" ? "refused" : undefined
+  }
+}

@@ -169,7 +169,7 @@ const usable: ReadonlyArray<Method> = ["client_secret_basic", "client_secret_pos
  * How a client shows who it is: as it was registered, where the server supports that; else by what the server supports,
  * also if that is nothing at all while there is a secret.
  */
-export const methodOf = (client: Client, authority: Authority): Method => {
+export const methodOf = (client: Client, authority: Pick<Authority, "methods">): Method => {
   const { methods } = authority
   if (client.clientSecret === undefined) return "none"
   const supported = (method: string) => methods === undefined || methods.length === 0 || methods.includes(method)
@@ -183,7 +183,7 @@ const formEncoded = (text: string): string => new URLSearchParams([["", text]]).
 /** The headers and parameters by which a client shows who it is. */
 export const authenticated = (
   client: Client,
-  authority: Authority
+  authority: Pick<Authority, "methods">
 ): { readonly headers: { readonly [name: string]: string }; readonly params: ReadonlyArray<[string, string]> } => {
   const { clientId, clientSecret } = client
   switch (methodOf(client, authority)) {

@@ -13,12 +13,16 @@ import type * as Scope from "effect/Scope"
 import type { HttpExchange } from "../../HttpExchange.js"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
+import type * as SecretResolver from "../../SecretResolver.js"
+import * as AuthSchema from "../config/auth.js"
 import * as Errors from "../engine/errors.js"
+import * as Applications from "./application.js"
 import * as Authorities from "./authority.js"
 import type { Authority } from "./authority.js"
 import * as Callback from "./callback.js"
 import * as Challenges from "./challenge.js"
 import * as Clients from "./clients.js"
+import * as Dpop from "./dpop.js"
 import { Exposed } from "./exposed.js"
 import * as Pkce from "./pkce.js"
 import * as Reasons from "./reasons.js"
@@ -27,6 +31,7 @@ import * as Requests from "./requests.js"
 import * as Resources from "./resource.js"
 import type { Resource } from "./resource.js"
 import * as Scopes from "./scopes.js"
+import type { Rejected } from "./tokenRequest.js"
 import * as Tokens from "./tokens.js"
 import * as Urls from "./urls.js"
 import type { Vault } from "./vault.js"
@@ -36,6 +41,8 @@ export interface Found {
   readonly resource: Resource | undefined
   /** What the server has just asked for. */
   readonly asked: ReadonlyArray<string> | undefined
+  /** Whether tokens for it are bound to a key. */
+  readonly binding: Dpop.Binding
 }
 
 /** Where the browser comes back to where nobody listens: its address is to be given to `finish`. */
@@ -53,20 +60,24 @@ const withoutPkce = ({ issuer, pkce }: Authority, vouchedFor: string | undefined
     : `${who} does not say that it supports PKCE; if it does, set "auth.issuer" to it`
 }
 
-/** The Bearer challenge, or nothing: what the server said with its 401 or 403. */
-export type Bearer = Challenges.Challenge | undefined
+/** What the server said with its 401 or 403, or nothing. */
+export type Demand = Challenges.Demand | undefined
 
 export class Errands {
   private newest!: McpConfig.AnyHttpConfig
   readonly url: URL
   /** What no error may show. */
   readonly exposed = new Exposed()
+  private readonly nonces = new Dpop.Nonces()
+  private readonly applications: Applications.Applications
 
   constructor(
     config: McpConfig.AnyHttpConfig,
     readonly vault: Vault,
-    private readonly exchange: Context.Tag.Service<HttpExchange>
+    private readonly exchange: Context.Tag.Service<HttpExchange>,
+    secrets: SecretResolver.Service
   ) {
+    this.applications = new Applications.Applications(secrets)
     this.config = config
     this.url = Urls.ofServer(config.url)
   }
@@ -78,8 +89,10 @@ export class Errands {
 
   set config(config: McpConfig.AnyHttpConfig) {
     this.newest = config
-    const secret = typeof config.auth === "object" ? config.auth.clientSecret : undefined
-    if (secret !== undefined) this.exposed.add(Redacted.value(secret))
+    if (typeof config.auth !== "object") return
+    for (const secret of AuthSchema.valuesOf(config.auth)) {
+      if (Redacted.isRedacted(secret)) this.exposed.add(String(Redacted.value(secret)))
+    }
   }
 
   get server(): string {
@@ -92,13 +105,34 @@ export class Errands {
   }
 
   /** The application is itself who is authorized, so that no person is needed. */
-  get clientCredentials(): Tokens.ClientCredentials | undefined {
+  get application(): Applications.Application | undefined {
+    return Applications.of(this.config.auth)
+  }
+
+  /** Whether tokens are to be bound to a key; nothing where that is left to the server. */
+  get dpop(): boolean | undefined {
     const { auth } = this.config
-    return typeof auth === "object" && auth.type === "clientCredentials" ? auth : undefined
+    return typeof auth === "object" ? auth.dpop : undefined
+  }
+
+  /** Tokens that are not bound as they are configured to be now are not used. */
+  isUsable({ key }: Records.Tokens): boolean {
+    return this.dpop === undefined || this.dpop === (key !== undefined)
   }
 
   get requests(): Effect.Effect<Requests.Requests, never, Scope.Scope> {
-    return Effect.suspend(() => Requests.make(this.exchange, this.config, () => this.exposed.spellings))
+    return Effect.suspend(() =>
+      Requests.make(this.exchange, this.config, {
+        expose: (secret) => this.exposed.add(secret),
+        exposed: () => this.exposed.spellings,
+        nonces: this.nonces
+      })
+    )
+  }
+
+  /** What is ours to answer of `www-authenticate`. */
+  demand(challenges: ReadonlyArray<Challenges.Challenge>): Demand {
+    return Challenges.demand(challenges, this.dpop !== false)
   }
 
   /** Whoever is asked may repeat in the answer what we know. */
@@ -107,7 +141,7 @@ export class Errands {
   }
 
   /** What the server says without credentials. */
-  probe(requests: Requests.Requests): Effect.Effect<Bearer, McpError.McpError> {
+  probe(requests: Requests.Requests): Effect.Effect<Demand, McpError.McpError> {
     const request = {
       method: "GET",
       url: this.url,
@@ -118,34 +152,68 @@ export class Errands {
     } as const
     return Effect.map(
       this.said(requests.send(request)),
-      ({ header, status }) =>
-        status === 401 ? Challenges.bearer(Challenges.parse(header("www-authenticate"))) : undefined
+      ({ header, status }) => status === 401 ? this.demand(Challenges.parse(header("www-authenticate"))) : undefined
     )
   }
 
-  resource(requests: Requests.Requests, bearer: Bearer): Effect.Effect<Resource | undefined, McpError.McpError> {
-    return this.said(Resources.discover(requests, this.url, bearer?.params.get("resource_metadata")))
+  resource(requests: Requests.Requests, demand: Demand): Effect.Effect<Resource | undefined, McpError.McpError> {
+    return this.said(Resources.discover(requests, this.url, demand?.params.get("resource_metadata")))
   }
 
   /** Who authorizes its users. Nothing where nothing says that it wants any authorization of this kind. */
   authority(
     requests: Requests.Requests,
     resource: Resource | undefined,
-    bearer: Bearer
+    demand: Demand
   ): Effect.Effect<Found | undefined, McpError.McpError> {
-    const asked = Scopes.ofText(bearer?.params.get("scope"))
+    const asked = Scopes.ofText(demand?.params.get("scope"))
     const { auth } = this.config
     const issuer = this.issuerOf(resource)
     const found = issuer === undefined
       ? Authorities.discoverOwn(
         requests,
         this.url,
-        auth !== undefined || bearer !== undefined || resource !== undefined
+        auth !== undefined || demand !== undefined || resource !== undefined
       )
       : Authorities.discover(requests, this.url, issuer)
-    return Effect.map(
+    return Effect.flatMap(
       this.said(found),
-      (authority) => authority === undefined ? undefined : { authority, resource, asked }
+      (authority) =>
+        authority === undefined ? Effect.succeed(undefined) : Effect.map(
+          this.binding(authority, resource, demand),
+          (binding) => ({ authority, resource, asked, binding })
+        )
+    )
+  }
+
+  /** The same for tokens that replace others: those that are bound to a key stay so. */
+  bindingOf(
+    { authority, key }: Records.Tokens,
+    resource: Resource | undefined,
+    demand: Demand
+  ): Effect.Effect<Dpop.Binding, McpError.McpError> {
+    return key !== undefined && this.dpop !== false
+      ? Effect.succeed("required")
+      : this.binding(authority, resource, demand)
+  }
+
+  /** By the configuration, else as the server wants it. Where it takes either, as its authorization server can. */
+  binding(
+    { issuer, proofs }: Authority,
+    resource: Resource | undefined,
+    demand: Demand
+  ): Effect.Effect<Dpop.Binding, McpError.McpError> {
+    if (this.dpop === false) return Effect.succeed("none")
+    const canProve = proofs?.includes(Dpop.algorithm)
+    const isNeeded = this.dpop === true || resource?.bound === true || (demand?.dpop === true && !demand.bearer)
+    if (!isNeeded) return Effect.succeed(demand?.dpop === true && canProve === true ? "offered" : "none")
+    if (canProve !== false) return Effect.succeed("required")
+    const who = `the authorization server ${McpError.displayUrl(issuer)}`
+    return Effect.fail(
+      Reasons.unauthorized(
+        this.server,
+        `its tokens have to be bound to a key (DPoP), and ${who} does not take keys for ${Dpop.algorithm}`
+      )
     )
   }
 
@@ -173,9 +241,10 @@ export class Errands {
   /** New tokens for a refresh token. `false` where it is of no use any more, and forgotten. */
   refresh(
     requests: Requests.Requests,
-    tokens: Records.Tokens & { readonly refresh: Redacted.Redacted<string> }
+    tokens: Records.Tokens & { readonly refresh: Redacted.Redacted<string> },
+    binding: Dpop.Binding
   ): Effect.Effect<boolean, McpError.McpError> {
-    return Tokens.refreshed(requests, { ...tokens, client: this.withSecret(tokens.client) }).pipe(
+    return Tokens.refreshed(requests, { ...tokens, client: this.withSecret(tokens.client) }, binding).pipe(
       Effect.matchEffect({
         onSuccess: (next) => Effect.as(this.vault.save({ ...this.vault.known, tokens: next }), true),
         onFailure: (error) =>
@@ -198,7 +267,7 @@ export class Errands {
 
   /** Only what the authorization server says in its own words is a reason to need a person again. */
   private refreshRefused(
-    error: Tokens.Rejected,
+    error: Rejected,
     client: Records.Client
   ): Effect.Effect<boolean, McpError.McpError> {
     return error.isFinal
@@ -209,11 +278,11 @@ export class Errands {
   /** New tokens for the application itself. */
   acquire(
     requests: Requests.Requests,
-    config: Tokens.ClientCredentials,
+    config: Applications.Application,
     found: Found,
     more: ReadonlyArray<string> | undefined
   ): Effect.Effect<void, McpError.McpError> {
-    const { authority, resource } = found
+    const { authority, binding, resource } = found
     const { server, vault } = this
     return Effect.gen(this, function*() {
       const client = (yield* Clients.given(server, config, authority, vault.known))!
@@ -224,9 +293,9 @@ export class Errands {
         before: more,
         supported: undefined
       })
-      const wanted = { authority, client, resource: resource?.resource, scopes }
+      const wanted = { authority, binding, client, resource: resource?.resource, scopes }
       const tokens = yield* Effect.mapError(
-        Tokens.ofClient(requests, config, wanted),
+        this.applications.tokens(requests, config, wanted),
         (error) => error._tag === "Rejected" ? Reasons.unauthorized(server, error.detail) : error
       )
       yield* vault.save({ ...Records.withClient(vault.known, client), tokens })
@@ -248,7 +317,7 @@ export class Errands {
     found: Found,
     options: { readonly redirectUri: string | undefined; readonly before: ReadonlyArray<string> | undefined }
   ): Effect.Effect<Records.Pending, McpError.McpError> {
-    const { authority, resource } = found
+    const { authority, binding, resource } = found
     return Effect.gen(this, function*() {
       const { oauth, server, vault } = this
       const endpoint = authority.authorizationEndpoint
@@ -278,7 +347,8 @@ export class Errands {
       if (
         fits && pending !== undefined && now - pending.since < pageLasts && pending.redirectUri === redirectUri &&
         pending.client.clientId === known.clientId && pending.authority.issuer === authority.issuer &&
-        pending.resource === resource?.resource && pending.scopes.join(" ") === scopes.join(" ")
+        pending.resource === resource?.resource && pending.binding === binding &&
+        pending.scopes.join(" ") === scopes.join(" ")
       ) {
         return pending
       }
@@ -307,6 +377,7 @@ export class Errands {
         authority,
         client,
         resource: resource?.resource,
+        binding,
         since: now
       }
       yield* vault.save({ ...Records.withClient(record, client), pending: next })
@@ -367,7 +438,7 @@ export class Errands {
 
   /** An authorization server that has forgotten a client is asked for a new registration the next time. */
   private without(
-    { code }: Tokens.Rejected,
+    { code }: Rejected,
     client: Records.Client,
     change: Partial<Records.Record>
   ): Records.Record {

@@ -42,6 +42,7 @@ export class Exposed {
       of(pending?.verifier),
       of(tokens?.client.clientSecret),
       of(tokens?.refresh),
+      of(tokens?.key?.d),
       of(tokens?.access)
     )
   }

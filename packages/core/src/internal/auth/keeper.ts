@@ -12,17 +12,20 @@
  * | 401                 | credentials of the application          | again; or an error                                    |
  * | 401                 | else                                    | a person is needed                                    |
  * | 403                 | a token without scopes that are needed  | the same with more scopes; the token stays in use     |
+ * | 401                 | a proof without the nonce it wants      | the same again, with the nonce                        |
+ * | 401                 | a proof that it does not believe        | an error: the token stays in use                      |
  * | either              | what is not ours, or not about tokens   | nothing: the refusal is the answer                    |
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
-import type { Authorization, AuthRefusal } from "../../McpAuth.js"
+import type { Authorization, AuthRefusal, ProofRequest } from "../../McpAuth.js"
 import * as McpError from "../../McpError.js"
 import type { Asking } from "./asking.js"
 import * as Challenges from "./challenge.js"
-import type { Bearer, Errands, Found } from "./errands.js"
+import * as Dpop from "./dpop.js"
+import type { Demand, Errands, Found } from "./errands.js"
 import { Flights } from "./flights.js"
 import { Memory } from "./memory.js"
 import * as Reasons from "./reasons.js"
@@ -30,8 +33,12 @@ import type * as Records from "./record.js"
 import type { Requests } from "./requests.js"
 import type { Resource } from "./resource.js"
 import * as Scopes from "./scopes.js"
+import { proven } from "./tokenRequest.js"
 
 export type Outcome = "again" | "no"
+
+/** `"nonce"`: nothing is wrong but the nonce of the proof. */
+export type Answer = Outcome | "nonce"
 
 /** What is left to do when nothing works without a person. */
 interface Person {
@@ -56,8 +63,9 @@ export class Keeper {
   private readonly unproven = new Set<string>()
   /** Obtained for the sake of what is not worth another one. */
   private renewedAlone: string | undefined = undefined
-  /** Sent lately. */
-  private readonly sent: Array<string> = []
+  /** Sent lately, with the key that it is bound to. */
+  private readonly sent = new Map<string, Dpop.Key | undefined>()
+  private readonly nonces = new Dpop.Nonces()
   private readonly flights: Flights<Outcome, McpError.McpError>
 
   constructor(
@@ -85,13 +93,15 @@ export class Keeper {
     const { exposed, vault } = this.errands
     const { tokens } = vault.known
     exposed.addRecord(vault.known)
-    const token = tokens === undefined ? undefined : Redacted.value(tokens.access)
-    if (token === this.token) return
+    const token = tokens === undefined || !this.errands.isUsable(tokens) ? undefined : Redacted.value(tokens.access)
+    const key = tokens?.key
+    if (token === this.token && (token === undefined || this.sent.get(token)?.x === key?.x)) return
     this.token = token
-    this.shown = token === undefined ? nothing : { header: `Bearer ${token}` }
+    this.shown = token === undefined ? nothing : { header: `${key === undefined ? bearerScheme : dpopScheme}${token}` }
     if (token === undefined) return
-    this.sent.push(token)
-    if (this.sent.length > mostShown) this.sent.shift()
+    this.sent.delete(token)
+    this.sent.set(token, key)
+    if (this.sent.size > mostShown) this.sent.delete(this.sent.keys().next().value!)
   }
 
   /** New tokens are there, from wherever. */
@@ -117,7 +127,7 @@ export class Keeper {
 
   private isExpiring({ expiresAt, refresh, skew }: Records.Tokens): boolean {
     return expiresAt !== undefined && this.now >= expiresAt - skew &&
-      (refresh !== undefined || this.errands.clientCredentials !== undefined)
+      (refresh !== undefined || this.errands.application !== undefined)
   }
 
   /** What can't be prepared is left to the server to refuse. */
@@ -141,6 +151,20 @@ export class Keeper {
     if (this.unproven.size > 0) this.unproven.delete(tokenOf(header) ?? "")
   }
 
+  /** Shows that a request comes from who has the key; nothing where its token needs no key. */
+  prove({ method, nonce, sent, url }: ProofRequest): Effect.Effect<string | undefined, McpError.McpError> {
+    const token = tokenOf(sent)
+    const key = token === undefined ? undefined : this.sent.get(token)
+    if (key === undefined) return Effect.succeed(undefined)
+    const request = { method, url, token, nonce: nonce ?? this.nonces.of(this.errands.url.origin) }
+    return proven(this.errands.server, Dpop.prove(key, request))
+  }
+
+  /** An answer has had this nonce for the next proof. Gives it, if it is one. */
+  learn(nonce: string | undefined): string | undefined {
+    return this.nonces.learn(this.errands.url.origin, nonce)
+  }
+
   isRejected(token: string): boolean {
     return this.rejected.has(token)
   }
@@ -154,32 +178,47 @@ export class Keeper {
   // ---------------------------------------------------------------------------------------------
 
   refused(
-    { alone, challenge, sent, status }: AuthRefusal,
+    { alone, challenge, nonce, sent, status }: AuthRefusal,
     scope: Scope.Scope
-  ): Effect.Effect<Outcome, McpError.McpError> {
-    return Effect.suspend(() => {
+  ): Effect.Effect<Answer, McpError.McpError> {
+    return Effect.suspend((): Effect.Effect<Answer, McpError.McpError> => {
       const token = tokenOf(sent)
-      if (sent !== undefined && (token === undefined || !this.sent.includes(token))) return no
+      if (sent !== undefined && (token === undefined || !this.sent.has(token))) return no
       const challenges = Challenges.parse(challenge)
-      const bearer = Challenges.bearer(challenges)
-      if (status === 403) return alone === true ? no : this.forbidden(token, bearer, scope)
-      if (status !== 401 || (challenges.length > 0 && bearer === undefined)) return no
-      if (alone === true) return this.unauthorizedAlone(token, bearer, scope)
+      const demand = this.errands.demand(challenges)
+      if (status === 403) return alone === true ? no : this.forbidden(token, demand, scope)
+      if (status !== 401 || (challenges.length > 0 && demand === undefined)) return no
+      if (token !== undefined && this.sent.get(token) !== undefined && demand?.proof !== undefined) {
+        return nonce === undefined ? this.disbelieved(demand.proof) : Effect.succeed("nonce")
+      }
+      if (alone === true) return this.unauthorizedAlone(token, demand, scope)
       if (token !== undefined) remember(this.rejected, token)
       if (this.isNewer(token)) return again
-      return this.flights.run("401", this.inTurn("401", this.unauthorized(token, bearer, false)), scope)
+      return this.flights.run("401", this.inTurn("401", this.unauthorized(token, demand, false)), scope)
     })
+  }
+
+  /** Another token would need a proof as well. */
+  private disbelieved(proof: "nonce" | "refused"): Effect.Effect<never, McpError.McpError> {
+    return Effect.fail(
+      Reasons.unauthorized(
+        this.errands.server,
+        proof === "nonce"
+          ? "it asks for another nonce in each proof of the key (DPoP), and does not take the one it has given"
+          : "it does not believe the proof of the key (DPoP) that came with the token; the clock here may be wrong"
+      )
+    )
   }
 
   /** It may be that only this request is refused: the token stays good for others, and one renewal is all it is worth. */
   private unauthorizedAlone(
     token: string | undefined,
-    bearer: Bearer,
+    demand: Demand,
     scope: Scope.Scope
   ): Effect.Effect<Outcome, McpError.McpError> {
     if (token === undefined || token === this.renewedAlone) return no
     if (this.isNewer(token)) return again
-    const renewal = Effect.tap(this.unauthorized(token, bearer, true), (outcome) =>
+    const renewal = Effect.tap(this.unauthorized(token, demand, true), (outcome) =>
       Effect.sync(() => {
         if (outcome === "again") this.renewedAlone = this.token
       }))
@@ -188,14 +227,14 @@ export class Keeper {
 
   private forbidden(
     token: string | undefined,
-    bearer: Bearer,
+    demand: Demand,
     scope: Scope.Scope
   ): Effect.Effect<Outcome, McpError.McpError> {
-    const wanted = Scopes.ofText(bearer?.params.get("scope"))
-    if (token === undefined || wanted === undefined || bearer?.params.get("error") !== "insufficient_scope") return no
+    const wanted = Scopes.ofText(demand?.params.get("scope"))
+    if (token === undefined || wanted === undefined || demand?.params.get("error") !== "insufficient_scope") return no
     if (this.isNewer(token)) return again
     const about = `403 ${wanted.join(" ")}`
-    return this.flights.run(about, this.inTurn(about, this.stepUp(token, bearer, wanted)), scope)
+    return this.flights.run(about, this.inTurn(about, this.stepUp(token, demand, wanted)), scope)
   }
 
   /** There is another token than that one, which nobody has refused. */
@@ -240,20 +279,23 @@ export class Keeper {
 
   private unauthorized(
     token: string | undefined,
-    bearer: Bearer,
+    demand: Demand,
     alone: boolean
   ): Effect.Effect<Outcome, McpError.McpError> {
     const { errands } = this
     const work = (requests: Requests): Effect.Effect<Outcome | Person, McpError.McpError> =>
       Effect.gen(this, function*() {
-        const resource = yield* errands.resource(requests, bearer)
-        if (yield* this.renewed(requests, resource, true)) return "again"
+        const resource = yield* errands.resource(requests, demand)
+        if (yield* this.renewed(requests, resource, demand, true)) return "again"
         if (alone) return "no"
-        const found = yield* errands.authority(requests, resource, bearer)
+        const found = yield* errands.authority(requests, resource, demand)
         if (found === undefined) return "no"
-        const { clientCredentials } = errands
-        if (clientCredentials === undefined) return { _tag: "Person", found }
-        if (token !== undefined && this.unproven.has(token) && !this.memory.mayRenewUnproven(this.now)) {
+        const { application } = errands
+        if (application === undefined) return { _tag: "Person", found }
+        // The token that we have was refused, also if this request had none because of that.
+        const { tokens } = errands.vault.known
+        const latest = token ?? (tokens === undefined ? undefined : Redacted.value(tokens.access))
+        if (latest !== undefined && this.unproven.has(latest) && !this.memory.mayRenewUnproven(this.now)) {
           return yield* Effect.fail(
             Reasons.unauthorized(
               errands.server,
@@ -262,7 +304,7 @@ export class Keeper {
           )
         }
         yield* this.notTooOften
-        yield* errands.acquire(requests, clientCredentials, found, undefined)
+        yield* errands.acquire(requests, application, found, undefined)
         this.obtained()
         return "again"
       })
@@ -276,6 +318,7 @@ export class Keeper {
   private renewed(
     requests: Requests,
     resource: Resource | undefined,
+    demand: Demand,
     refused: boolean
   ): Effect.Effect<boolean, McpError.McpError> {
     const { errands } = this
@@ -286,10 +329,13 @@ export class Keeper {
     if (this.unproven.has(Redacted.value(tokens.access)) && !this.memory.mayRenewUnproven(this.now)) {
       return Effect.succeed(false)
     }
-    return Effect.zipRight(refused ? this.notTooOften : Effect.void, errands.refresh(requests, { ...tokens, refresh }))
-      .pipe(
-        Effect.tap((done) => Effect.sync(() => done && this.obtained()))
+    return Effect.zipRight(
+      refused ? this.notTooOften : Effect.void,
+      Effect.flatMap(
+        errands.bindingOf(tokens, resource, demand),
+        (binding) => errands.refresh(requests, { ...tokens, refresh }, binding)
       )
+    ).pipe(Effect.tap((done) => Effect.sync(() => done && this.obtained())))
   }
 
   /** A server that accepts each new token, and refuses it with the next request, is no reason for a new one each time. */
@@ -308,15 +354,20 @@ export class Keeper {
       Effect.gen(this, function*() {
         const { tokens } = errands.vault.known
         if (tokens === undefined) return "no"
-        const { clientCredentials } = errands
-        if (clientCredentials === undefined) return (yield* this.renewed(requests, undefined, false)) ? "again" : "no"
+        const { application } = errands
+        if (application === undefined) {
+          return (yield* this.renewed(requests, undefined, undefined, false))
+            ? "again"
+            : "no"
+        }
         const { authority, resource, scopes } = tokens
         const found: Found = {
           authority,
-          resource: resource === undefined ? undefined : { resource, issuers: [], scopes: undefined },
-          asked: undefined
+          resource: resource === undefined ? undefined : { resource, issuers: [], scopes: undefined, bound: false },
+          asked: undefined,
+          binding: yield* errands.bindingOf(tokens, undefined, undefined)
         }
-        yield* errands.acquire(requests, clientCredentials, found, scopes)
+        yield* errands.acquire(requests, application, found, scopes)
         this.obtained()
         return "again"
       }))
@@ -324,7 +375,7 @@ export class Keeper {
 
   private stepUp(
     token: string,
-    bearer: Bearer,
+    demand: Demand,
     wanted: ReadonlyArray<string>
   ): Effect.Effect<Outcome, McpError.McpError> {
     const { errands } = this
@@ -334,15 +385,15 @@ export class Keeper {
         const { tokens } = errands.vault.known
         // It was asked for, and not given.
         if (tokens === undefined || Scopes.includes(tokens.scopes, wanted)) return "no"
-        const { clientCredentials } = errands
+        const { application } = errands
         // No person would see what the server makes us ask for.
-        const most = clientCredentials?.scopes
+        const most = application?.scopes
         if (most !== undefined && !Scopes.includes(most, wanted)) return "no"
-        const resource = yield* errands.resource(requests, bearer)
-        const found = yield* errands.authority(requests, resource, bearer)
+        const resource = yield* errands.resource(requests, demand)
+        const found = yield* errands.authority(requests, resource, demand)
         if (found === undefined) return "no"
-        if (clientCredentials === undefined) return { _tag: "Person", found }
-        yield* errands.acquire(requests, clientCredentials, found, tokens.scopes)
+        if (application === undefined) return { _tag: "Person", found }
+        yield* errands.acquire(requests, application, found, tokens.scopes)
         this.obtained()
         return "again"
       })
@@ -364,10 +415,13 @@ export class Keeper {
 const again: Effect.Effect<Outcome> = Effect.succeed("again")
 const no: Effect.Effect<Outcome> = Effect.succeed("no")
 
-const bearerHeader = "Bearer "
+const bearerScheme = "Bearer "
+const dpopScheme = "DPoP "
 
-const tokenOf = (header: string | undefined): string | undefined =>
-  header?.startsWith(bearerHeader) === true ? header.slice(bearerHeader.length) : undefined
+const tokenOf = (header: string | undefined): string | undefined => {
+  const scheme = [bearerScheme, dpopScheme].find((_) => header?.startsWith(_))
+  return scheme === undefined ? undefined : header!.slice(scheme.length)
+}
 
 const remember = (values: Set<string>, value: string): void => {
   values.delete(value)

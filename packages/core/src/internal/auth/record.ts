@@ -6,6 +6,7 @@
  */
 import * as Redacted from "effect/Redacted"
 import type { Authority } from "./authority.js"
+import * as Dpop from "./dpop.js"
 import { objectOf } from "./requests.js"
 
 type Secret = Redacted.Redacted<string>
@@ -41,6 +42,8 @@ export interface Tokens {
   readonly authority: Authority
   readonly client: Client
   readonly resource: string | undefined
+  /** The key without which the access token is of no use (RFC 9449). It has come with the tokens and goes with them. */
+  readonly key: Dpop.Key | undefined
 }
 
 /** A person was sent to a page, and has not come back. */
@@ -53,6 +56,7 @@ export interface Pending {
   readonly authority: Authority
   readonly client: Client
   readonly resource: string | undefined
+  readonly binding: Dpop.Binding
   readonly since: number
 }
 
@@ -149,7 +153,8 @@ const authorityOf = (u: unknown): Authority | undefined => {
     scopes: textsOf(_.scopes),
     documents: _.documents === true,
     sendsIssuer: _.sendsIssuer === true,
-    pkce: typeof _.pkce === "boolean" ? _.pkce : undefined
+    pkce: typeof _.pkce === "boolean" ? _.pkce : undefined,
+    proofs: textsOf(_.proofs)
   }
 }
 
@@ -160,6 +165,8 @@ const tokensOf = (u: unknown): Tokens | undefined => {
   const client = clientOf(_?.client)
   if (_ === undefined || access === undefined || authority === undefined || client === undefined) return undefined
   if (!bearerToken.test(Redacted.value(access))) return undefined
+  const key = Dpop.keyOf(_.key)
+  if (_.key !== undefined && key === undefined) return undefined
   return {
     access,
     refresh: secretOf(_.refresh),
@@ -168,9 +175,12 @@ const tokensOf = (u: unknown): Tokens | undefined => {
     scopes: textsOf(_.scopes) ?? [],
     authority,
     client,
-    resource: textOf(_.resource)
+    resource: textOf(_.resource),
+    key
   }
 }
+
+const bindings: ReadonlyArray<Dpop.Binding> = ["none", "offered", "required"]
 
 const pendingOf = (u: unknown): Pending | undefined => {
   const _ = fieldsOf(u)
@@ -188,6 +198,7 @@ const pendingOf = (u: unknown): Pending | undefined => {
     authority,
     client,
     resource: textOf(_.resource),
+    binding: bindings.find((known) => known === _.binding) ?? "none",
     since: numberOf(_.since) ?? 0
   }
 }

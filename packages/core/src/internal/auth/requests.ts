@@ -13,6 +13,7 @@ import type * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import { Bytes, decodeText } from "../http/bytes.js"
 import * as Secrets from "../secrets.js"
+import { Nonces } from "./dpop.js"
 import * as Reasons from "./reasons.js"
 import * as Urls from "./urls.js"
 
@@ -41,6 +42,10 @@ export interface Requests {
   readonly server: string
   /** What must not show of an answer. */
   readonly exposed: () => ReadonlyArray<string>
+  /** Something that must not show from now on. */
+  readonly expose: (secret: string) => void
+  /** What those that are asked want to see in a proof. */
+  readonly nonces: Nonces
   /** The answer, whatever its status is. */
   readonly send: (request: Request) => Effect.Effect<Answer, McpError.McpError>
   /** The same, where the server may point to another place of its own. */
@@ -50,7 +55,11 @@ export interface Requests {
 export const make = (
   exchange: Context.Tag.Service<HttpExchange>,
   config: McpConfig.AnyHttpConfig,
-  exposed: Requests["exposed"] = () => Secrets.none
+  { expose, exposed, nonces }: Pick<Requests, "expose" | "exposed" | "nonces"> = {
+    expose: () => {},
+    exposed: () => Secrets.none,
+    nonces: new Nonces()
+  }
 ): Effect.Effect<Requests, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     const clients = new Map<string, HttpClient>()
@@ -80,7 +89,7 @@ export const make = (
         return next === undefined || left === 0 ? Effect.succeed(answer) : follow({ ...request, url: next }, left - 1)
       })
 
-    return { server, exposed, send, follow: (request) => follow(request) }
+    return { server, expose, exposed, nonces, send, follow: (request) => follow(request) }
   })
 
 /** Who has turned off the check of the server's certificate has not done so for whoever the server names. */

@@ -17,6 +17,8 @@ export interface Resource {
   readonly resource: string
   readonly issuers: ReadonlyArray<string>
   readonly scopes: ReadonlyArray<string> | undefined
+  /** It takes only tokens that are bound to a key (RFC 9449). */
+  readonly bound: boolean
 }
 
 const what = "the metadata of the protected resource"
@@ -72,5 +74,10 @@ const read = (
   }
   const { authorization_servers: servers } = document
   const issuers = Array.isArray(servers) ? servers.filter((_) => typeof _ === "string").slice(0, mostIssuers) : []
-  return Effect.succeed({ resource, issuers, scopes: Scopes.ofList(document.scopes_supported) })
+  return Effect.succeed({
+    resource,
+    issuers,
+    scopes: Scopes.ofList(document.scopes_supported),
+    bound: document.dpop_bound_access_tokens_required === true
+  })
 }

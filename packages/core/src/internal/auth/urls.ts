@@ -23,6 +23,12 @@ export const isLoopback = (url: URL): boolean => {
     host === "0.0.0.0" || host === "[::]" || host.startsWith("[::ffff:7f")
 }
 
+/** Whoever is in between can read what is sent there. */
+export const isPlain = (url: URL): boolean => url.protocol === "http:" && !isLoopback(url)
+
+export const plainProblem =
+  `is an http:// URL, so everybody in between could read the token that goes there; use https://, or set "allowTokensOverHttp": true where the network encrypts by itself`
+
 /** The server itself: what its user has configured. */
 export const ofServer = (url: string): URL => {
   const parsed = new URL(url)

@@ -11,6 +11,7 @@ import * as Stream from "effect/Stream"
 import type * as Catalog from "../../Catalog.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
+import type { Meter } from "../telemetry/meter.js"
 import { Debounce } from "./debounce.js"
 import { Flights, type Fork } from "./flights.js"
 import type { Kind, Shelf } from "./shelf.js"
@@ -19,6 +20,7 @@ import type { Kind, Shelf } from "./shelf.js"
 export interface Source extends Catalog.Source {
   /** As `list`, where no caller has asked for it: it takes no turn from those who call, and waits for none. */
   readonly unattended?: Catalog.Source["list"] | undefined
+  readonly meter?: Meter | undefined
 }
 
 export interface Parts {
@@ -87,9 +89,12 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
   get get(): Effect.Effect<Reading<K>, McpError.McpError> {
     return Effect.suspend(() => {
       const fresh = this.shelf.fresh(this.now())
+      const { meter } = this.parts.source
+      meter?.catalogRead(this.kind, fresh === undefined ? "miss" : "hit")
       return fresh !== undefined ? Effect.succeed(fresh) : Effect.catchAll(this.read(), (error) => {
         const last = this.shelf.current(this.now())
         if (last === undefined) return Effect.fail(error)
+        meter?.catalogRead(this.kind, "stale")
         return Effect.succeed(last.stale && last.error === undefined ? Object.freeze({ ...last, error }) : last)
       })
     })
@@ -124,10 +129,17 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
     return Effect.suspend(() => {
       const began = this.shelf.begin()
       return list().pipe(
-        Effect.tapError((error) => Effect.sync(() => this.shelf.failed(began, error))),
-        Effect.flatMap((listing): Effect.Effect<Reading<K>, Unread> =>
-          listing === undefined ? Effect.fail(notNow) : Effect.succeed(this.remember(began, listing))
-        )
+        Effect.tapError((error) =>
+          Effect.sync(() => {
+            this.parts.source.meter?.catalogRefreshed(this.kind, error)
+            this.shelf.failed(began, error)
+          })
+        ),
+        Effect.flatMap((listing): Effect.Effect<Reading<K>, Unread> => {
+          if (listing === undefined) return Effect.fail(notNow)
+          this.parts.source.meter?.catalogRefreshed(this.kind, undefined)
+          return Effect.succeed(this.remember(began, listing))
+        })
       )
     })
   }

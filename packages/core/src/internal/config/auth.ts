@@ -4,7 +4,7 @@
  * Owns: that field's schemas.
  * May not touch: tokens, servers.
  */
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type { SecretInput } from "./deferred.js"
 
@@ -60,6 +60,8 @@ const redirectUri = Schema.String.pipe(
   }, { message: () => "must be a URL without a fragment" })
 )
 
+const dpop = Schema.optional(Schema.Boolean)
+
 export const oauth = (secret: Secret) =>
   Schema.Struct({
     type: Schema.Literal("oauth"),
@@ -75,7 +77,9 @@ export const oauth = (secret: Secret) =>
     /** The port of this machine to which the browser comes back, where it was registered. */
     redirectPort: Schema.optional(port),
     /** Where the browser comes back to, where that is not `http://127.0.0.1:<redirectPort>/callback`. */
-    redirectUri: Schema.optional(redirectUri)
+    redirectUri: Schema.optional(redirectUri),
+    /** Tokens bound to a key (RFC 9449): `true` only those, `false` none. Default: where the server asks for them. */
+    dpop
   })
 
 export const clientCredentials = (secret: Secret) =>
@@ -88,11 +92,64 @@ export const clientCredentials = (secret: Secret) =>
     /** How `privateKey` signs. Default: `"ES256"`. */
     algorithm: Schema.optional(Schema.Literal("ES256", "RS256")),
     issuer: Schema.optional(issuer),
-    scopes: Schema.optional(Schema.Array(scope))
+    scopes: Schema.optional(Schema.Array(scope)),
+    dpop
   }).pipe(
     Schema.filter((_) => (_.clientSecret === undefined) !== (_.privateKey === undefined), {
       message: () => "must have either clientSecret or privateKey"
     })
   )
 
-export const auth = (secret: Secret) => Schema.Union(Schema.Literal("none"), oauth(secret), clientCredentials(secret))
+/** A workload shows the identity that its platform has given it (RFC 7523). */
+export const jwtBearer = (secret: Secret) =>
+  Schema.Struct({
+    type: Schema.Literal("jwtBearer"),
+    clientId,
+    /** The JWT, or better where it is: it is looked up anew for each token. */
+    assertion: secret,
+    /** Only where the client was registered with one. */
+    clientSecret: Schema.optional(secret),
+    issuer: Schema.optional(issuer),
+    scopes: Schema.optional(Schema.Array(scope)),
+    dpop
+  })
+
+/** An organisation says at its identity provider who may use the server: RFC 8693 there, then RFC 7523. */
+export const enterprise = (secret: Secret) =>
+  Schema.Struct({
+    type: Schema.Literal("enterprise"),
+    /** The client at the authorization server of the MCP server. */
+    clientId,
+    clientSecret: secret,
+    issuer: Schema.optional(issuer),
+    scopes: Schema.optional(Schema.Array(scope)),
+    dpop,
+    /** The identity provider of the organisation. */
+    idp: Schema.Struct({
+      issuer,
+      /** Found by the metadata of `issuer`, if it is not given. */
+      tokenEndpoint: Schema.optional(issuer),
+      /** The client at the identity provider, for which the id token was issued. */
+      clientId,
+      clientSecret: Schema.optional(secret),
+      /** Of the person who has logged in, or better where it is: it is looked up anew for each token. */
+      idToken: secret
+    })
+  })
+
+export const auth = (secret: Secret) =>
+  Schema.Union(
+    Schema.Literal("none"),
+    oauth(secret),
+    clientCredentials(secret),
+    jwtBearer(secret),
+    enterprise(secret)
+  )
+
+/** What its fields hold, also those inside of others. */
+export const valuesOf = (auth: object): ReadonlyArray<unknown> =>
+  Object.values(auth).flatMap((value: unknown) =>
+    typeof value === "object" && value !== null && !Redacted.isRedacted(value) && !Array.isArray(value)
+      ? valuesOf(value)
+      : [value]
+  )

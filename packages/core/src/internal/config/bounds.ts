@@ -39,6 +39,8 @@ export interface Limits {
 }
 
 /**
+ * The limits of a server whose configuration has none.
+ *
  * @since 0.1.0
  * @category defaults
  */
@@ -76,6 +78,8 @@ export interface Timeouts {
 }
 
 /**
+ * The deadlines of a server whose configuration has none. `null`: none.
+ *
  * @since 0.1.0
  * @category defaults
  */
@@ -92,12 +96,7 @@ export const positiveInt = Schema.Number.pipe(
   Schema.positive({ message: () => "must be greater than zero" })
 )
 
-/**
- * A duration that can end: positive and finite.
- *
- * @since 0.1.0
- * @category schemas
- */
+/** A duration that can end: positive and finite. */
 export const PositiveDuration: Schema.Schema<Duration.Duration, Duration.DurationInput> = Schema.declare(
   (u: unknown): u is Duration.DurationInput => Duration.isDuration(u) || isDurationInput(u),
   { message: () => `must be a duration such as "5 seconds"` }

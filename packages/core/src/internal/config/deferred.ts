@@ -2,7 +2,8 @@
  * Values of a configuration that are known only when a session is opened.
  *
  * Owns: what may stand in place of a value, and what stands for it in a decoded configuration: a `Redacted` text that no
- * process and no header can carry, so that nothing takes it for the value.
+ * process and no header can carry, so that nothing takes it for the value. And where a value was found, if it is to be
+ * looked up again each time that it is needed.
  * May not touch: what is behind a reference.
  */
 import * as Config from "effect/Config"
@@ -46,6 +47,25 @@ const known = new WeakMap<Redacted.Redacted<string>, Deferred>()
 
 /** What is behind a decoded value; nothing where it is the value itself. */
 export const of = (value: Redacted.Redacted<string>): Deferred | undefined => known.get(value)
+
+/** A place to look at, with what its references mean there. */
+export interface Source<Expand> {
+  readonly deferred: Deferred
+  readonly expand: Expand
+}
+
+const sources = new WeakMap<Redacted.Redacted<string>, Source<unknown>>()
+
+/** A value as it is now. */
+export const found = <Expand>(text: string, source: Source<Expand>): Redacted.Redacted<string> => {
+  const made = Redacted.make(text)
+  sources.set(made, source)
+  return made
+}
+
+/** Where a value was found that may be another one now; nothing where it always stays the same. */
+export const sourceOf = <Expand>(value: Redacted.Redacted<string>): Source<Expand> | undefined =>
+  sources.get(value) as Source<Expand> | undefined
 
 /** The text tells equal ones from others. Nothing that is started or sent may hold a NUL character. */
 const standIn = (text: string, deferred: Deferred): Redacted.Redacted<string> => {

@@ -18,11 +18,15 @@ import * as McpError from "../../McpError.js"
 import * as SecretResolver from "../../SecretResolver.js"
 import * as Deferred from "./deferred.js"
 import * as References from "./references.js"
+import * as Subject from "./subject.js"
 
 /** A configuration with its values. */
 export interface Resolved {
   readonly config: McpConfig.ServerConfig
-  /** All that was looked up, in the order of the fields: where it is the same, so is the configuration. */
+  /**
+   * All that was looked up, in the order of the fields: where it is the same, so is the configuration. What is looked up
+   * again each time that it is needed is the same as long as it speaks of the same one.
+   */
   readonly texts: ReadonlyArray<string>
 }
 
@@ -32,6 +36,8 @@ interface Field {
   readonly source: Deferred.Deferred
   /** A command or a directory: an error that does not show it helps nobody. */
   readonly isPlace: boolean
+  /** It is looked up again each time that it is needed. */
+  readonly isRenewed?: boolean
   readonly set: (text: string) => void
 }
 
@@ -52,14 +58,14 @@ export const resolve = (
     const texts = new Map<string, string>()
     const problems: Array<McpError.ConfigProblem> = []
     const found = yield* Effect.forEach(fields, (field) => Effect.exit(lookup.find(field)), { concurrency })
-    for (const [i, { path, set }] of fields.entries()) {
+    for (const [i, { isRenewed, path, set }] of fields.entries()) {
       const exit = found[i]!
       if (Exit.isFailure(exit)) {
         if (Cause.isInterruptedOnly(exit.cause)) return yield* Effect.interrupt
         problems.push({ field: path, problem: problemOf(exit.cause) })
         continue
       }
-      texts.set(path, exit.value)
+      texts.set(path, isRenewed === true ? Subject.of(exit.value) : exit.value)
       set(exit.value)
     }
     if (problems.length > 0) return yield* Effect.fail(invalid(config.name, problems))
@@ -76,6 +82,30 @@ export const resolve = (
       texts: [...texts.values()]
     }
   })
+
+/** The value of now, of a field that is looked up each time that it is needed. Bounded, whatever looks it up. */
+export const renewed = (
+  server: string,
+  path: string,
+  value: Redacted.Redacted<string>,
+  resolver: SecretResolver.Service
+): Effect.Effect<string, McpError.ConfigInvalid> =>
+  Effect.suspend(() => {
+    const source = Deferred.sourceOf<McpConfig.Expand | undefined>(value)
+    if (source === undefined) return Effect.succeed(Redacted.value(value))
+    const field = { path, source: source.deferred, isPlace: false, set: () => {} }
+    const fail = (problem: string) => Effect.fail(invalid(server, [{ field: path, problem }]))
+    return new Lookup(resolver, source.expand).find(field).pipe(
+      Effect.sandbox,
+      Effect.timeoutFail({ duration: renewedWithin, onTimeout: () => "slow" as const }),
+      Effect.catchAll((cause) => {
+        if (cause === "slow") return fail(`could not be looked up within ${renewedWithin}`)
+        return Cause.isInterruptedOnly(cause) ? Effect.interrupt : fail(problemOf(cause))
+      })
+    )
+  })
+
+const renewedWithin = "30 seconds"
 
 const invalid = (server: string, problems: ReadonlyArray<McpError.ConfigProblem>): McpError.ConfigInvalid =>
   new McpError.ConfigInvalid({ server, operation: "configure", executed: "no", problems: [...problems] })
@@ -107,15 +137,21 @@ const draftOf = (config: McpConfig.ServerConfig): Draft => {
     }
     return () => value
   }
-  const secret = (path: string, given: Redacted.Redacted<string>): () => Redacted.Redacted<string> => {
+  const secret = (
+    path: string,
+    given: Redacted.Redacted<string>,
+    isRenewed = false
+  ): () => Redacted.Redacted<string> => {
     let value = given
     const source = Deferred.of(given)
     if (source !== undefined) {
+      const { expand } = config
       fields.push({
         path,
         source,
         isPlace: false,
-        set: (found) => value = Redacted.make(found)
+        isRenewed,
+        set: (found) => value = isRenewed ? Deferred.found(found, { deferred: source, expand }) : Redacted.make(found)
       })
     }
     return () => value
@@ -136,9 +172,20 @@ const draftOf = (config: McpConfig.ServerConfig): Draft => {
     const values = {
       ...(clientId !== undefined && { clientId: plain("auth.clientId", clientId) }),
       ...(clientSecret && { clientSecret: secret("auth.clientSecret", clientSecret) }),
-      ...("privateKey" in auth && auth.privateKey && { privateKey: secret("auth.privateKey", auth.privateKey) })
+      ...("privateKey" in auth && auth.privateKey && { privateKey: secret("auth.privateKey", auth.privateKey) }),
+      ...("assertion" in auth && { assertion: secret("auth.assertion", auth.assertion, true) }),
+      ...("idp" in auth && { idp: provider(auth.idp) })
     }
     return () => ({ ...auth, ...drafted(values) })
+  }
+  const provider = (idp: Extract<McpConfig.Auth, { readonly type: "enterprise" }>["idp"]) => {
+    const { clientId, clientSecret, idToken } = idp
+    const values = {
+      clientId: plain("auth.idp.clientId", clientId),
+      ...(clientSecret && { clientSecret: secret("auth.idp.clientSecret", clientSecret) }),
+      idToken: secret("auth.idp.idToken", idToken, true)
+    }
+    return () => ({ ...idp, ...drafted(values) })
   }
   const certificates = (tls: NonNullable<McpConfig.AnyHttpConfig["tls"]>) => {
     const { ca, cert, key, passphrase } = tls

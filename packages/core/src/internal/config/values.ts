@@ -10,12 +10,7 @@ import * as McpError from "../../McpError.js"
 import * as Deferred from "./deferred.js"
 import { isTemplate } from "./references.js"
 
-/**
- * A value that may be a secret. Plain texts are accepted and wrapped; what is shown is always `<redacted>`.
- *
- * @since 0.1.0
- * @category schemas
- */
+/** A value that may be a secret. Plain texts are accepted and wrapped; what is shown is always `<redacted>`. */
 export const Secret: Schema.Schema<Redacted.Redacted<string>, string | Redacted.Redacted<string>> = Schema.declare(
   (u: unknown): u is string | Redacted.Redacted<string> =>
     typeof u === "string" || (Redacted.isRedacted(u) && typeof Redacted.value(u) === "string"),
@@ -109,12 +104,7 @@ const reservedHeaders: ReadonlySet<string> = new Set([
   "proxy-connection"
 ])
 
-/**
- * Why a header can't be sent, or `undefined` when it can. The value is never part of the answer.
- *
- * @since 0.1.0
- * @category validation
- */
+/** Why a header can't be sent, or `undefined` when it can. The value is never part of the answer. */
 export const headerProblem = (name: string, value: string): string | undefined =>
   !headerName.test(name)
     ? `"${McpError.displayText(name, 64)}" is not a header name`

@@ -210,7 +210,11 @@ const check = (kind: Kind, server: Fields): ReadonlyArray<McpError.ConfigProblem
 /** A reference where none is looked up would be sent as it is. */
 const unresolvable = (server: Fields, report: ServerReport): void => {
   const auth = isFields(server.auth) ? server.auth : {}
+  const idp = isFields(auth.idp) ? auth.idp : {}
   for (const name of Object.keys(auth).filter((_) => !resolvedOfAuth.has(_))) refuse(`auth.${name}`, auth[name], report)
+  for (const name of Object.keys(idp).filter((_) => !resolvedOfAuth.has(_))) {
+    refuse(`auth.idp.${name}`, idp[name], report)
+  }
   refuse("subscriptions", server.subscriptions, report)
 }
 
@@ -221,7 +225,13 @@ const refuse = (field: string, value: unknown, report: ServerReport): void => {
   }
 }
 
-const resolvedOfAuth: ReadonlySet<string> = new Set(["clientId", "clientSecret", "privateKey"])
+const resolvedOfAuth: ReadonlySet<string> = new Set([
+  "clientId",
+  "clientSecret",
+  "privateKey",
+  "assertion",
+  "idToken"
+])
 
 /** What goes into the configuration as it is. */
 const pick = (server: Fields, fields: ReadonlyArray<string>): Fields =>
@@ -252,7 +262,15 @@ const remoteOf = (name: string, server: Fields, transport: Transport, context: C
   transport,
   url: server.url,
   ...(isFields(server.headers) && { headers: valuesOf(server.headers, context.document) }),
-  ...pick(server, ["auth", "tls", "proxy", "maxConnections", "recovery", ...commonFields]),
+  ...pick(server, [
+    "auth",
+    "tls",
+    "proxy",
+    "maxConnections",
+    "recovery",
+    "allowTokensOverHttp",
+    ...commonFields
+  ]),
   ...shared(server, context)
 })
 

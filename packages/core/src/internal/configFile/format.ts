@@ -241,7 +241,8 @@ const auth = Schema.Union(
     clientMetadataUrl: Schema.optional(text),
     scopes: Schema.optional(texts),
     redirectPort: Schema.optional(wholeNumber),
-    redirectUri: Schema.optional(text)
+    redirectUri: Schema.optional(text),
+    dpop: Schema.optional(truth)
   }),
   Schema.Struct({
     type: Schema.Literal("clientCredentials"),
@@ -250,7 +251,32 @@ const auth = Schema.Union(
     privateKey: Schema.optional(secret),
     algorithm: Schema.optional(oneOf("ES256", "RS256")),
     issuer: Schema.optional(text),
-    scopes: Schema.optional(texts)
+    scopes: Schema.optional(texts),
+    dpop: Schema.optional(truth)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("jwtBearer"),
+    clientId,
+    assertion: secret,
+    clientSecret: Schema.optional(secret),
+    issuer: Schema.optional(text),
+    scopes: Schema.optional(texts),
+    dpop: Schema.optional(truth)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("enterprise"),
+    clientId,
+    clientSecret: secret,
+    issuer: Schema.optional(text),
+    scopes: Schema.optional(texts),
+    dpop: Schema.optional(truth),
+    idp: Schema.Struct({
+      issuer: text,
+      tokenEndpoint: Schema.optional(text),
+      clientId,
+      clientSecret: Schema.optional(secret),
+      idToken: secret
+    })
   })
 )
 
@@ -381,6 +407,10 @@ export const Remote = Schema.Struct({
   recovery: optional(
     oneOf("shared", "isolated"),
     "Where a call is sent again: in the same session, or in one of its own."
+  ),
+  allowTokensOverHttp: optional(
+    truth,
+    "true: tokens may go to an http:// URL elsewhere. Only for a network that encrypts by itself."
   ),
   ...common
 }).annotations({ identifier: "RemoteServer", description: "A server that is reached by its URL." })

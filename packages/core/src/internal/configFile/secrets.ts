@@ -16,14 +16,20 @@ const secretHeader = /^(proxy-)?authorization$|^cookie$|token|secret|password|ap
 const secretName =
   /(^|[-_])(pass(word|wd|phrase)?|pwd|secret|credentials?|auth|pat)($|[-_])|token$|api[-_]?key|(access|private|secret)[-_]?key/i
 
+const secretOfAuth: ReadonlySet<string> = new Set(["clientSecret", "privateKey", "assertion", "idToken"])
+
 export const find = (server: Fields): ReadonlyArray<Found> => [
   ...inRecord("headers", server.headers, (name) => secretHeader.test(name)),
   ...inRecord("env", server.env, (name) => secretName.test(name)),
   ...inArguments(server.args),
   ...["url", "proxy"].flatMap((field) => isSecretUrl(server[field]) ? [{ field, variable: "TOKEN" }] : []),
-  ...inRecord("auth", server.auth, (name) => name === "clientSecret" || name === "privateKey"),
+  ...inRecord("auth", server.auth, (name) => secretOfAuth.has(name)),
+  ...inRecord("auth.idp", within(server.auth, "idp"), (name) => secretOfAuth.has(name)),
   ...inRecord("tls", server.tls, (name) => name === "key" || name === "passphrase")
 ]
+
+const within = (record: unknown, name: string): unknown =>
+  typeof record === "object" && record !== null && Object.hasOwn(record, name) ? (record as Fields)[name] : undefined
 
 const inRecord = (field: string, record: unknown, isSecret: (name: string) => boolean): ReadonlyArray<Found> =>
   typeof record !== "object" || record === null ?
@@ -39,6 +45,7 @@ const variableIn = (field: string, name: string): string => {
     case "env":
       return variableOf(name)
     case "auth":
+    case "auth.idp":
       return name.replace(/[A-Z]/g, "_$&").toUpperCase()
     case "tls":
       return `TLS_${name.toUpperCase()}`

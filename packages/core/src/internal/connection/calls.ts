@@ -31,6 +31,8 @@ import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
 import { retryAfter } from "../retry/budget.js"
 import * as Stepper from "../retry/stepper.js"
+import * as ErrorType from "../telemetry/errorType.js"
+import * as Spans from "../telemetry/spans.js"
 import { firstOf } from "../within.js"
 import * as Known from "./known.js"
 import type { Live } from "./live.js"
@@ -42,6 +44,7 @@ type Result<A> = Effect.Effect<A, McpError.McpError>
 export class Budget {
   /** It has been sent again because its session was lost. */
   renewed = false
+  replays = 0
   private stepper: Stepper.Stepper<RetryPolicy.RetryInput, unknown> | undefined = undefined
 
   constructor(
@@ -73,6 +76,8 @@ const idempotentMethods: ReadonlySet<string> = new Set([
   "resources/unsubscribe",
   "completion/complete",
   "logging/setLevel",
+  "skills/get",
+  "skills/list",
   "tasks/get",
   "tasks/list",
   "tasks/result"
@@ -148,7 +153,8 @@ export class Calls {
     const from = call.sent ? this.owner.now() : call.startedAt
     const waiting = this.owner.untilLive(method, call.era)
     const late = () => ({ kind: "wait", detail: `there is no session: ${describe(this.owner)}` } as const)
-    return Effect.matchCauseEffect(this.inTime(call, waiting, from, late), {
+    const waits = Spans.happened("mcp.runtime.wait", { "mcp.runtime.state": this.owner.state._tag })
+    return Effect.matchCauseEffect(Effect.zipRight(waits, this.inTime(call, waiting, from, late)), {
       onFailure: (cause) => this.failed(call, cause),
       onSuccess: (live) => this.sendOver(call, live, withWaited(options, { idleFrom: from, totalFrom: call.startedAt }))
     })
@@ -171,11 +177,16 @@ export class Calls {
     return Effect.flatMap(call.budget.next(slowest(errors), !renewal && !aside), (delay) => {
       if (delay === undefined || this.endsBefore(call, delay)) return this.giveUp(call, cause)
       this.owner.replays++
+      call.budget.replays++
+      this.owner.meter?.replayed(call.operation.method, errors[0]!)
       if (errors.some((error) => error.executed === "maybe")) call.executedMaybe = true
       const next = Effect.suspend(() =>
         call.era !== this.owner.era ? this.giveUp(call, cause) : aside ? this.runAside(call) : this.again(call)
       )
-      return delay === 0 ? next : Effect.zipRight(this.pause(delay), next)
+      return Effect.zipRight(
+        replaying(errors[0]!, call.budget.replays, delay),
+        delay === 0 ? next : Effect.zipRight(this.pause(delay), next)
+      )
     })
   }
 
@@ -233,6 +244,7 @@ export class Calls {
   /** What is not sent again because it could run twice says so. */
   private giveUp<A>(call: Call<A>, cause: Cause.Cause<McpError.McpError>): Result<A> {
     const truth = call.executedMaybe ? Cause.map(cause, executedMaybe) : cause
+    for (const error of Cause.failures(truth)) this.owner.meter?.failed(call.operation.method, error)
     return Effect.failCause(
       this.isIdempotent(call) || call.operation.options?.replay === "always"
         ? truth
@@ -295,6 +307,20 @@ export class Calls {
     return millisOf(options?.maxTotal, this.timeouts.total)
   }
 }
+
+/** For the span of the call. */
+const replaying = (error: McpError.McpError, replays: number, delay: number): Effect.Effect<void> =>
+  Effect.zipRight(
+    Effect.withFiberRuntime((fiber) => {
+      Spans.annotate(fiber, { "mcp.runtime.replays": replays })
+      return Effect.void
+    }),
+    Spans.happened("mcp.runtime.replay", {
+      "error.type": ErrorType.exact(error),
+      "mcp.runtime.executed": error.executed,
+      "mcp.runtime.delay_ms": delay
+    })
+  )
 
 const withWaited = (
   options: McpSession.RequestOptions | undefined,

@@ -1,14 +1,12 @@
 /**
  * Puts a connection together: its owner, its calls, and what the application sees of them.
  */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import * as Tracer from "effect/Tracer"
 import * as McpConfig from "../../McpConfig.js"
 import type { CallOptions, ConnectionOptions, McpConnection, Operation } from "../../McpConnection.js"
 import type * as McpError from "../../McpError.js"
@@ -20,6 +18,8 @@ import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import { Hub } from "../hub.js"
 import { shownAs } from "../shownAs.js"
+import { Meter } from "../telemetry/meter.js"
+import * as Spans from "../telemetry/spans.js"
 import { type Budget, Calls } from "./calls.js"
 import { Ladder, settings } from "./ladder.js"
 import type { Live } from "./live.js"
@@ -27,12 +27,18 @@ import * as Opening from "./opening.js"
 import * as Operations from "./operations.js"
 import { Owner, type OwnerEvent } from "./owner.js"
 import { States } from "./states.js"
-import { hasSpan, isTraced, propagating, traced } from "./tracing.js"
+import { type Subject, Tracing } from "./tracing.js"
 
 /** What the operations of a connection need beside what applications see. */
 export interface Connection extends McpConnection {
   readonly owner: Owner
   readonly performWith: <A>(operation: Operation<A>, budget?: Budget) => Effect.Effect<A, McpError.McpError>
+  /** The same for a part of what has a span of its own. */
+  readonly performInSpan: <A>(operation: Operation<A>, budget?: Budget) => Effect.Effect<A, McpError.McpError>
+  readonly inSpan: <A>(
+    subject: Subject,
+    effect: Effect.Effect<A, McpError.McpError>
+  ) => Effect.Effect<A, McpError.McpError>
   /** Like `disable`, with another reason for whoever uses it. */
   readonly disableBecause: (detail: string) => Effect.Effect<void>
   readonly budget: (options: CallOptions | undefined) => Budget
@@ -61,9 +67,11 @@ export const make = (
       const clock = yield* Effect.clock
       const enabled = config.enabled ?? true
       const notifications = new Hub<McpProtocol.Notification>(McpConfig.limitsOf(config).notifications)
+      const meter = meterOf(config, options, (tool) => catalog.tools.find(tool) !== undefined)
       const catalog: Catalog.Internal = yield* Catalog.make(
         {
           server: config.name,
+          meter,
           list: (kind) => listed(kind, undefined),
           unattended: (kind) => listed(kind, unattended),
           // It is no reason to connect, nor a use of the connection.
@@ -85,7 +93,8 @@ export const make = (
         })
       const owner: Owner = new Owner({
         config,
-        options,
+        options: { ...options, meter },
+        meter,
         ladder,
         channel,
         scope: yield* Effect.scope,
@@ -106,32 +115,44 @@ export const make = (
         owner,
         new Calls(owner, config, options.retry ?? RetryPolicy.defaultPolicy),
         notifications,
-        options.traceContext ?? true
+        new Tracing(config, options.traceContext)
       )
       return connection
-    }).pipe(Effect.mapInputContext(withoutParent))
+    }).pipe(Spans.withoutParent)
   )
 
-/** Sessions outlive the span in which the connection was made. */
-const withoutParent = <R>(context: Context.Context<R>): Context.Context<R> =>
-  Context.omit(Tracer.ParentSpan)(context as Context.Context<R | Tracer.ParentSpan>) as Context.Context<R>
+const meterOf = (
+  config: McpConfig.ServerConfig,
+  { metrics = true }: ConnectionOptions,
+  isListed: (tool: string) => boolean
+): Meter | undefined => {
+  if (metrics === false) return undefined
+  const tools = metrics === true ? 0 : metrics.tools ?? 0
+  return new Meter(config, Number.isSafeInteger(tools) ? Math.min(tools, mostTools) : 0, isListed)
+}
+
+/** More tags than this nobody wants to store. */
+const mostTools = 1000
 
 const visible = (
   owner: Owner,
   calls: Calls,
   notifications: Hub<McpProtocol.Notification>,
-  traceContext: boolean
+  tracing: Tracing
 ): Connection => {
   const { config, server, states } = owner
   const live: Effect.Effect<Live, McpError.McpError> = Effect.suspend(() =>
     owner.live === undefined ? owner.untilLive("open", owner.era) : Effect.succeed(owner.live)
   )
   const awaitReady = Effect.map(live, (_) => _.session.info)
-  const sent = <A>(operation: Operation<A>) => traceContext ? propagating(operation) : operation
+  const performInSpan = <A>(operation: Operation<A>, budget?: Budget): Effect.Effect<A, McpError.McpError> =>
+    Effect.withFiberRuntime((fiber) =>
+      calls.perform(Spans.spanOf(fiber) === undefined ? operation : tracing.telling(operation), budget)
+    )
   const performWith = <A>(operation: Operation<A>, budget?: Budget): Effect.Effect<A, McpError.McpError> =>
     Effect.withFiberRuntime((fiber) => {
-      if (isTraced(fiber)) return traced(server, operation, calls.perform(sent(operation), budget))
-      return calls.perform(hasSpan(fiber) ? sent(operation) : operation, budget)
+      if (Spans.isTraced(fiber)) return tracing.span(operation, calls.perform(tracing.telling(operation), budget))
+      return calls.perform(Spans.spanOf(fiber) === undefined ? operation : tracing.telling(operation), budget)
     })
   const connection: Connection = {
     server,
@@ -151,6 +172,7 @@ const visible = (
       performWith({
         method,
         target: targetOf(method, params),
+        uri: typeof params?.uri === "string" ? params.uri : undefined,
         options,
         send: (session, options) => session.request(method, params, options)
       }),
@@ -161,7 +183,6 @@ const visible = (
           (error) => Effect.sync(() => owner.hear(current, error))
         )),
     catalog: owner.catalog,
-    knownTool: owner.catalog.tools.find,
     // Where it is closed after that, it stays closed.
     reconnect: Effect.flatMap(
       owner.command("reconnect"),
@@ -184,6 +205,9 @@ const visible = (
         return Effect.asVoid(owner.command("disable"))
       }),
     performWith,
+    performInSpan,
+    inSpan: (subject, effect) =>
+      Effect.withFiberRuntime((fiber) => Spans.isTraced(fiber) ? tracing.span(subject, effect) : effect),
     budget: (options) => calls.budget(options),
     inTime: (effect, method, options) => calls.inTimeFor(effect, method, options)
   }

@@ -7,6 +7,7 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type * as Tracer from "effect/Tracer"
 import type { Items } from "../../Catalog.js"
 import * as McpConfig from "../../McpConfig.js"
 import type { ConnectionOptions } from "../../McpConnection.js"
@@ -18,6 +19,7 @@ import type * as Catalog from "../catalog/catalog.js"
 import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
+import type { Metered } from "../telemetry/meter.js"
 import { withinHandshake } from "../withinHandshake.js"
 import type { Live } from "./live.js"
 import type { LogLevelWish, Subscriptions } from "./wishes.js"
@@ -27,11 +29,13 @@ export interface Wishes {
   readonly catalog: Catalog.Internal
   readonly subscriptions: Subscriptions
   readonly logLevel: LogLevelWish
+  /** The span of whoever has asked for it, where there is one. */
+  readonly askedIn: Tracer.AnySpan | undefined
 }
 
 export const open = (
   channel: McpTransport.Channel,
-  options: ConnectionOptions,
+  options: ConnectionOptions & Metered,
   wishes: Wishes,
   generation: number
 ): Effect.Effect<McpSession.McpSession, McpError.McpError, Scope.Scope> =>
@@ -54,18 +58,20 @@ export const open = (
 /** A session for one call: it hears nothing unasked. */
 export const openAside = (
   channel: McpTransport.Channel,
-  options: ConnectionOptions,
+  options: ConnectionOptions & Metered,
   generation: number
 ): Effect.Effect<McpSession.McpSession, McpError.McpError, Scope.Scope> =>
   McpSession.open(channel, { ...sessionOptions(options), generation, listen: false })
 
 const sessionOptions = (
-  { capabilities, clientInfo, handlers, requests }: ConnectionOptions
-): McpSession.SessionOptions => ({
+  { capabilities, clientInfo, handlers, meter, requests, tap }: ConnectionOptions & Metered
+): McpSession.SessionOptions & Metered => ({
   capabilities,
   clientInfo,
   handlers,
-  turns: requests
+  requests,
+  tap,
+  meter
 })
 
 const restoreInTime = (

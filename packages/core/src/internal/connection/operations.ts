@@ -15,7 +15,6 @@ import * as McpSession from "../../McpSession.js"
 import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
-import type { Port } from "../operations/port.js"
 import type { Budget } from "./calls.js"
 import type { Connection } from "./connection.js"
 import * as Known from "./known.js"
@@ -30,7 +29,7 @@ const internals = (connection: McpConnection): Connection => connection as Conne
  * @since 0.1.0
  * @category operations
  */
-export const ping = (connection: McpConnection, options?: CallOptions): Result<void> =>
+export const ping = (connection: McpConnection, options?: CallOptions): Effect.Effect<void, McpError.McpError> =>
   connection.perform({ method: "ping", options, send: (session, options) => McpSession.ping(session, options) })
 
 /**
@@ -50,9 +49,9 @@ export const ping = (connection: McpConnection, options?: CallOptions): Result<v
  */
 export const callTool = (
   connection: McpConnection,
-  params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
+  params: McpProtocol.CallToolParams,
   options?: CallOptions
-): Result<McpProtocol.CallToolResult> => {
+): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError> => {
   const { budget: budgetOf, inTime, owner, performWith } = internals(connection)
   const { tools: shelf } = owner.catalog.shelves
   const call = (options: CallOptions | undefined, budget?: Budget) =>
@@ -117,7 +116,7 @@ const within = (options: CallOptions | undefined, passed: number): CallOptions |
 export const listTools = (
   connection: McpConnection,
   options?: CallOptions
-): Result<McpProtocol.Listing<McpProtocol.Tool>> => remembered(connection, "tools", options)
+): Effect.Effect<McpProtocol.Listing<McpProtocol.Tool>, McpError.McpError> => remembered(connection, "tools", options)
 
 /**
  * The complete list of prompts, from the server. It is listed again in each new session.
@@ -128,7 +127,8 @@ export const listTools = (
 export const listPrompts = (
   connection: McpConnection,
   options?: CallOptions
-): Result<McpProtocol.Listing<McpProtocol.Prompt>> => remembered(connection, "prompts", options)
+): Effect.Effect<McpProtocol.Listing<McpProtocol.Prompt>, McpError.McpError> =>
+  remembered(connection, "prompts", options)
 
 /**
  * The complete list of resources, from the server. It is listed again in each new session.
@@ -139,7 +139,8 @@ export const listPrompts = (
 export const listResources = (
   connection: McpConnection,
   options?: CallOptions
-): Result<McpProtocol.Listing<McpProtocol.Resource>> => remembered(connection, "resources", options)
+): Effect.Effect<McpProtocol.Listing<McpProtocol.Resource>, McpError.McpError> =>
+  remembered(connection, "resources", options)
 
 /**
  * The complete list of resource templates, from the server. It is listed again in each new session.
@@ -150,7 +151,8 @@ export const listResources = (
 export const listResourceTemplates = (
   connection: McpConnection,
   options?: CallOptions
-): Result<McpProtocol.Listing<McpProtocol.ResourceTemplate>> => remembered(connection, "templates", options)
+): Effect.Effect<McpProtocol.Listing<McpProtocol.ResourceTemplate>, McpError.McpError> =>
+  remembered(connection, "templates", options)
 
 type Listing<K extends Kind> = McpProtocol.Listing<Items[K]>
 
@@ -162,7 +164,7 @@ const methods: { readonly [K in Kind]: string } = {
 }
 
 const lists: {
-  readonly [K in Kind]: (port: Port, options?: McpSession.RequestOptions) => Result<Listing<K>>
+  readonly [K in Kind]: (session: McpSession.McpSession, options?: McpSession.RequestOptions) => Result<Listing<K>>
 } = {
   tools: McpSession.listTools,
   prompts: McpSession.listPrompts,
@@ -198,20 +200,29 @@ export const listing = <K extends Kind>(
   options: CallOptions | undefined,
   shared?: Budget,
   begins?: () => Listing<K> | undefined
-): Result<Listing<K>> => {
-  const { budget: budgetOf, owner, performWith } = internals(connection)
-  const method = methods[kind]
-  const begin = (budget: Budget, startedAt: number, beginnings: number): Result<Listing<K>> =>
+): Result<Listing<K>> => whole<Listing<K>>(connection, methods[kind], lists[kind], options, shared, begins)
+
+/** The same for any list, with a way to read it in one session. */
+export const whole = <A>(
+  connection: McpConnection,
+  method: string,
+  list: (session: McpSession.McpSession, options?: McpSession.RequestOptions) => Result<A>,
+  options: CallOptions | undefined,
+  shared?: Budget,
+  begins?: () => A | undefined
+): Result<A> => {
+  const { budget: budgetOf, inSpan, owner, performInSpan } = internals(connection)
+  const begin = (budget: Budget, startedAt: number, beginnings: number): Result<A> =>
     Effect.suspend(() => {
       const waiting = within(options, owner.now() - startedAt)
       const asking: (CallOptions & Waited) | undefined = options?.maxTotal === undefined
         ? options
         : { ...options, waited: { idleFrom: startedAt, totalFrom: startedAt } }
-      return performWith({ method, options: waiting, send: Effect.succeed }, budget).pipe(
+      return performInSpan({ method, options: waiting, send: Effect.succeed }, budget).pipe(
         Effect.flatMap((session) => {
           const known = begins?.()
           return known === undefined
-            ? lists[kind](inOneSession(session, performWith, budget), asking)
+            ? list(inOneSession(session, performInSpan, budget), asking)
             : Effect.succeed(known)
         }),
         Effect.catchSomeDefect((defect) =>
@@ -225,7 +236,7 @@ export const listing = <K extends Kind>(
         )
       )
     })
-  return Effect.suspend(() => begin(shared ?? budgetOf(options), owner.now(), 1))
+  return Effect.suspend(() => inSpan({ method }, begin(shared ?? budgetOf(options), owner.now(), 1)))
 }
 
 const mostBeginnings = 5
@@ -235,16 +246,12 @@ const moved = Symbol("mcp-runtime/moved")
 
 const inOneSession = (
   session: McpSession.McpSession,
-  performWith: Connection["performWith"],
+  perform: Connection["performInSpan"],
   budget: Budget
-): Port => ({
-  server: session.server,
-  info: session.info,
-  limits: session.limits,
-  request: session.request,
-  notify: session.notify,
+): McpSession.McpSession => ({
+  ...session,
   requestWith: (method, params, decode, options) =>
-    performWith({
+    perform({
       method,
       options,
       send: (current, options) =>
@@ -269,9 +276,9 @@ const neverWhole = ({ server }: McpConnection, operation: string): McpError.McpE
  */
 export const getPrompt = (
   connection: McpConnection,
-  params: Parameters<typeof McpSession.getPrompt>[1],
+  params: McpProtocol.GetPromptParams,
   options?: CallOptions
-): Result<McpProtocol.GetPromptResult> =>
+): Effect.Effect<McpProtocol.GetPromptResult, McpError.McpError> =>
   connection.perform({
     method: "prompts/get",
     target: params.name,
@@ -289,9 +296,10 @@ export const readResource = (
   connection: McpConnection,
   uri: string,
   options?: CallOptions
-): Result<McpProtocol.ReadResourceResult> =>
+): Effect.Effect<McpProtocol.ReadResourceResult, McpError.McpError> =>
   connection.perform({
     method: "resources/read",
+    uri,
     options,
     send: (session, options) => McpSession.readResource(session, uri, options)
   })
@@ -303,9 +311,14 @@ export const readResource = (
  * @since 0.1.0
  * @category operations
  */
-export const subscribe = (connection: McpConnection, uri: string, options?: CallOptions): Result<void> =>
+export const subscribe = (
+  connection: McpConnection,
+  uri: string,
+  options?: CallOptions
+): Effect.Effect<void, McpError.McpError> =>
   connection.perform({
     method: "resources/subscribe",
+    uri,
     options,
     send: (session, options) =>
       internals(connection).owner.subscriptions.during(uri, McpSession.subscribe(session, uri, options))
@@ -317,11 +330,16 @@ export const subscribe = (connection: McpConnection, uri: string, options?: Call
  * @since 0.1.0
  * @category operations
  */
-export const unsubscribe = (connection: McpConnection, uri: string, options?: CallOptions): Result<void> =>
+export const unsubscribe = (
+  connection: McpConnection,
+  uri: string,
+  options?: CallOptions
+): Effect.Effect<void, McpError.McpError> =>
   Effect.suspend(() => {
     internals(connection).owner.subscriptions.delete(uri)
     return connection.perform({
       method: "resources/unsubscribe",
+      uri,
       options,
       send: (session, options) => McpSession.unsubscribe(session, uri, options)
     })
@@ -335,9 +353,9 @@ export const unsubscribe = (connection: McpConnection, uri: string, options?: Ca
  */
 export const complete = (
   connection: McpConnection,
-  params: Parameters<typeof McpSession.complete>[1],
+  params: McpProtocol.CompleteParams,
   options?: CallOptions
-): Result<McpProtocol.CompleteResult> =>
+): Effect.Effect<McpProtocol.CompleteResult, McpError.McpError> =>
   connection.perform({
     method: "completion/complete",
     options,
@@ -354,7 +372,7 @@ export const setLogLevel = (
   connection: McpConnection,
   level: McpProtocol.LogLevel,
   options?: CallOptions
-): Result<void> =>
+): Effect.Effect<void, McpError.McpError> =>
   connection.perform({
     method: "logging/setLevel",
     options,
@@ -368,5 +386,5 @@ export const setLogLevel = (
  * @since 0.1.0
  * @category operations
  */
-export const sendRootsChanged = (connection: McpConnection): Result<void> =>
+export const sendRootsChanged = (connection: McpConnection): Effect.Effect<void, McpError.McpError> =>
   connection.notify("notifications/roots/list_changed")

@@ -24,10 +24,12 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
+import * as LogLevel from "effect/LogLevel"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
+import type * as Tracer from "effect/Tracer"
 import type * as McpConfig from "../../McpConfig.js"
-import type { ConnectionOptions, ConnectionState } from "../../McpConnection.js"
+import type { ConnectionState } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
@@ -35,9 +37,12 @@ import type * as Catalog from "../catalog/catalog.js"
 import * as Errors from "../engine/errors.js"
 import type { Hub } from "../hub.js"
 import { retryAfter } from "../retry/budget.js"
+import type { Meter } from "../telemetry/meter.js"
+import * as Spans from "../telemetry/spans.js"
 import { Alarm } from "./alarm.js"
 import { type Command, Commands, type Done } from "./commands.js"
 import { type Ladder, patience } from "./ladder.js"
+import { Lifecycle } from "./lifecycle.js"
 import type { Live } from "./live.js"
 import * as Opening from "./opening.js"
 import * as Reasons from "./reasons.js"
@@ -59,7 +64,8 @@ export type OwnerEvent =
 
 export interface Parts {
   readonly config: McpConfig.ServerConfig
-  readonly options: ConnectionOptions
+  readonly options: SessionsParts["options"]
+  readonly meter: Meter | undefined
   readonly ladder: Ladder
   readonly channel: SessionsParts["channel"]
   readonly scope: Scope.Scope
@@ -84,6 +90,8 @@ export class Owner {
   readonly catalog: Catalog.Internal
   readonly subscriptions = new Subscriptions()
   readonly logLevel: LogLevelWish
+  /** The span of the first who wanted the session that is opened next, where there is one. */
+  askedIn: Tracer.AnySpan | undefined = undefined
   /** Changes when the application closes the connection: what began before it is over. */
   era = 0
   attempts = 0
@@ -113,6 +121,7 @@ export class Owner {
   private unfollow: (() => void) | undefined = undefined
 
   private readonly sessions: Sessions
+  private readonly tell: Lifecycle
   readonly usage: Usage
   /** The next try, or the next ping of a server that could not be reached. */
   private readonly alarm: Alarm
@@ -130,11 +139,16 @@ export class Owner {
       now: () => this.now(),
       opened: (channel) => this.follow(channel)
     })
+    this.tell = new Lifecycle(config.name, options.logLifecycle ?? LogLevel.Debug, () => this.now())
     this.usage = new Usage(config, this.sessions, () => this.now())
   }
 
   get config(): McpConfig.ServerConfig {
     return this.parts.config
+  }
+
+  get meter(): Meter | undefined {
+    return this.parts.meter
   }
 
   get states(): States {
@@ -178,20 +192,21 @@ export class Owner {
   }
 
   /** Somebody wants a session. */
-  demand(): void {
+  demand(askedIn?: Tracer.AnySpan): void {
     if (this.demanded) return
     this.demanded = true
+    this.askedIn = askedIn
     this.post({ _tag: "Demand", era: this.era })
   }
 
   /** Waits for a session. Not executed is what fails here. */
   untilLive(operation: string, era: number): Effect.Effect<Live, McpError.McpError> {
-    return Effect.suspend(() => {
+    return Effect.flatMap(Spans.current, (askedIn) => {
       if (this.live !== undefined) return Effect.succeed(this.live)
       if (this.released) return Effect.fail(Errors.about(Reasons.released(this.server), operation, "no"))
       if (era !== this.era) return Effect.fail(this.closing(operation))
       const { outcome } = this
-      this.demand()
+      this.demand(askedIn)
       this.waiters++
       const outcomeOrNot = Effect.ensuring(
         Deferred.await(outcome),
@@ -418,6 +433,8 @@ export class Owner {
 
   private onOpened(live: Live): Effect.Effect<void> {
     this.generation = live.generation
+    const isBack = this.established
+    if (isBack) this.meter?.reconnected()
     this.opened++
     this.established = true
     live.readyAt = this.now()
@@ -425,6 +442,7 @@ export class Owner {
     this.probes = 0
     return watch(this.parts.config, live, this.ears).pipe(
       Effect.zipRight(this.show(live)),
+      Effect.zipRight(this.tell.ready(live.session, live.readyAt - this.triedAt, isBack)),
       Effect.zipRight(this.resolve(Exit.succeed(live)))
     )
   }
@@ -457,7 +475,8 @@ export class Owner {
     this.alarm.cancel()
     const { ladder, states } = this.parts
     return Effect.gen(this, function*() {
-      yield* this.log(Effect.logDebug(`the session is lost: ${error.message}`))
+      this.meter?.lost(error)
+      yield* this.tell.lost(error)
       if (ladder.lasted(this.now() - live.readyAt)) {
         this.tries = 0
         yield* ladder.reset
@@ -568,6 +587,7 @@ export class Owner {
     const { state, tries } = this
     const isShown = state._tag === "Reconnecting" && state.attempt === tries && state.nextAt === undefined
     return Effect.gen(this, function*() {
+      if (!this.established) yield* this.tell.connecting(tries)
       if (!isShown) {
         yield* this.parts.states.set(
           this.established
@@ -604,9 +624,7 @@ export class Owner {
     error: McpError.McpError,
     closing: Effect.Effect<void> = Effect.void
   ): Effect.Effect<void> {
-    const message = `there is no connection: ${error.message}`
-    // Who waits for a first connection gets the error; the end of the tries to reconnect may have nobody to tell.
-    return this.log(this.established ? Effect.logWarning(message) : Effect.logDebug(message)).pipe(
+    return this.tell.givenUp(error, this.established).pipe(
       Effect.zipRight(this.parts.states.set(state)),
       Effect.zipRight(closing),
       Effect.zipRight(this.sessions.closeChannel),
@@ -635,7 +653,8 @@ export class Owner {
 
   /** Closed by the application: what began before it is over. */
   private finish(state: ConnectionState, reason: McpError.McpError = this.closing("close")): Effect.Effect<void> {
-    return Effect.zipRight(this.parts.states.set(state), this.end(reason))
+    const told = this.established ? this.tell.closed : Effect.void
+    return told.pipe(Effect.zipRight(this.parts.states.set(state)), Effect.zipRight(this.end(reason)))
   }
 
   private end(reason: McpError.McpError): Effect.Effect<void> {
@@ -654,7 +673,9 @@ export class Owner {
   /** Nobody uses the connection. Who comes while it is closed has posted a demand. */
   private readonly rest: Effect.Effect<void> = Effect.suspend(() =>
     Effect.zipRight(
-      this.state._tag === "Idle" ? Effect.void : this.parts.states.set({ _tag: "Idle", since: this.now() }),
+      this.state._tag === "Idle"
+        ? Effect.void
+        : Effect.zipRight(this.tell.idle, this.parts.states.set({ _tag: "Idle", since: this.now() })),
       this.closeEverything
     )
   )

@@ -17,10 +17,10 @@ export const closing = (server: string, operation: string): McpError.McpError =>
     detail: "the connection was closed by this application"
   })
 
-export const disabled = (server: string, detail = "the server is disabled"): McpError.McpError =>
+export const disabled = (server: string, detail = "the server is disabled"): McpError.ConnectionUnavailable =>
   unavailable(server, "Disabled", detail)
 
-export const released = (server: string): McpError.McpError =>
+export const released = (server: string): McpError.ConnectionUnavailable =>
   unavailable(server, "Released", "the scope of the connection has closed")
 
 export const crashLoop = (
@@ -43,7 +43,7 @@ const unavailable = (
   reason: McpError.ConnectionUnavailable["reason"],
   detail: string,
   retryAfterMillis?: number
-): McpError.McpError =>
+): McpError.ConnectionUnavailable =>
   new McpError.ConnectionUnavailable({
     server,
     operation: "open",

@@ -12,12 +12,16 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import type * as Tracer from "effect/Tracer"
 import * as McpConfig from "../../McpConfig.js"
 import type { ConnectionOptions } from "../../McpConnection.js"
 import type * as McpError from "../../McpError.js"
 import type * as McpTransport from "../../McpTransport.js"
 import * as Errors from "../engine/errors.js"
 import type { Supervised } from "../engine/supervised.js"
+import * as ErrorType from "../telemetry/errorType.js"
+import type { Meter } from "../telemetry/meter.js"
+import * as Spans from "../telemetry/spans.js"
 import { closeApart, within } from "../within.js"
 import { withinHandshake } from "../withinHandshake.js"
 import { Live } from "./live.js"
@@ -38,7 +42,7 @@ interface OpenChannel {
 
 export interface Parts {
   readonly config: McpConfig.ServerConfig
-  readonly options: ConnectionOptions
+  readonly options: ConnectionOptions & { readonly meter: Meter | undefined }
   /** Called for the first session, and again after everything was closed. */
   readonly channel: Effect.Effect<McpTransport.Channel, McpError.McpError, Scope.Scope>
   readonly scope: Scope.Scope
@@ -106,7 +110,8 @@ export class Sessions {
     tell: (exit: Tried) => void
   ): Effect.Effect<void> {
     // Whoever ends it waits for it, with a bound.
-    return Effect.map(Effect.forkDaemon(this.attempt(generation, wishes, tell)), (fiber) => {
+    const trying = this.attempt(attempt, generation, wishes, wishes.askedIn, tell)
+    return Effect.map(Effect.forkDaemon(trying), (fiber) => {
       this.trying = { attempt, fiber }
     })
   }
@@ -119,11 +124,25 @@ export class Sessions {
   }
 
   /** Whatever fails, everything it has opened is closed when it tells so. */
-  private attempt(generation: number, wishes: Opening.Wishes, tell: (exit: Tried) => void): Effect.Effect<Tried> {
+  private attempt(
+    attempt: number,
+    generation: number,
+    wishes: Opening.Wishes,
+    parent: Tracer.AnySpan | undefined,
+    tell: (exit: Tried) => void
+  ): Effect.Effect<Tried> {
     return Effect.uninterruptible(
       Effect.gen(this, function*() {
+        const { config, options: { meter }, now } = this.parts
         const scope = yield* Scope.make()
-        const exit = yield* Effect.exit(Effect.interruptible(this.openLive(scope, generation, wishes)))
+        const startedAt = now()
+        const opening = Spans.ofConnect(this.openLive(scope, generation, wishes), config, {
+          attempt,
+          generation,
+          parent
+        })
+        const exit = yield* Effect.exit(Effect.interruptible(opening))
+        meter?.connected(now() - startedAt, ErrorType.ofExit(exit))
         if (Exit.isFailure(exit)) yield* Scope.close(scope, exit)
         else this.open.add(exit.value)
         tell(exit)

@@ -33,6 +33,8 @@ export interface Waited {
   } | undefined
   readonly ungated?: boolean | undefined
   readonly unattended?: boolean | undefined
+  /** Told the id of the request, where somebody writes it down. Total. */
+  readonly named?: ((id: number) => void) | undefined
 }
 
 /** The calls of one session: both defaults are made once, so that a call without options allocates nothing for them. */
@@ -83,7 +85,8 @@ export class Calls {
       idleFrom: wishes.waited?.idleFrom,
       totalFrom: wishes.waited?.totalFrom,
       ungated: wishes.ungated,
-      unattended: wishes.unattended
+      unattended: wishes.unattended,
+      named: wishes.named
     })
   }
 }

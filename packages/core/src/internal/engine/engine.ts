@@ -16,70 +16,17 @@ import * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import { freezeByItem } from "../protocol/json.js"
 import * as Secrets from "../secrets.js"
+import * as ErrorType from "../telemetry/errorType.js"
+import { LastFrames, type ShownFrame } from "../telemetry/lastFrames.js"
+import type { SessionMeter } from "../telemetry/meter.js"
 import { type Beginning, Begun } from "./begun.js"
 import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
+import type { Call, Decoder, EngineEvents, Pending, Resume } from "./pending.js"
 import { withProgressToken } from "./progress.js"
 import type { Place } from "./turnstile.js"
 
-/** Turns a result into a value, or says what is wrong with it. Synchronous and total. */
-export interface Decoder<A> {
-  (result: unknown): { readonly value: A } | { readonly problem: string }
-  /** The list in the result that takes a `TooDeep` for an item. */
-  readonly itemsOf?: string
-}
-
-type Resume = (effect: Effect.Effect<unknown, McpError.McpError>) => void
-
-/** A request that waits for its answer, or first for its turn. */
-interface Pending {
-  readonly id: number
-  readonly method: string
-  /** What is to be sent, until it is. */
-  unsent: { readonly params: McpProtocol.JsonObject | undefined } | undefined
-  readonly ungated: boolean
-  readonly attended: boolean
-  decode: Decoder<unknown>
-  resume: Resume
-  readonly idle: number
-  readonly totalAt: number
-  readonly total: number
-  readonly onProgress: ((progress: McpProtocol.Progress) => void) | undefined
-  readonly beginning: Beginning | undefined
-  idleAt: number
-}
-
-/** How one request is sent. Times in milliseconds, `Infinity` for none. */
-export interface Call {
-  readonly idle: number
-  readonly total: number
-  /** Ask the server for progress, which renews the idle deadline. */
-  readonly progress: boolean
-  readonly onProgress: ((progress: McpProtocol.Progress) => void) | undefined
-  /** Where the answer only begins something. */
-  readonly beginning?: Beginning | undefined
-  /** From when on `idle` counts, where the caller has waited before. */
-  readonly idleFrom?: number | undefined
-  /** From when on `total` counts, where the caller has waited before. */
-  readonly totalFrom?: number | undefined
-  /** Takes no turn: it is not work. */
-  readonly ungated?: boolean | undefined
-  /** Nobody of the application's waits for it: it does not count as use. */
-  readonly unattended?: boolean | undefined
-}
-
-/** Where the engine hands on what is not an answer. All total and synchronous. */
-export interface EngineEvents {
-  readonly notification: (notification: McpProtocol.Notification) => void
-  readonly request: (id: McpProtocol.RequestId, method: string, params: McpProtocol.JsonObject) => void
-  readonly cancelled: (id: McpProtocol.RequestId) => void
-  readonly closed: (error: McpError.McpError) => void
-  /** A request is settled that somebody of the application's has waited for. */
-  readonly used: () => void
-  /** The last request under way is settled. */
-  readonly quiet: () => void
-  readonly warning: (kind: McpTransport.WarningKind, detail: string) => void
-}
+export type { Call, Decoder, EngineEvents } from "./pending.js"
 
 const resumeNobody: Resume = () => {}
 const decodeNothing: Decoder<unknown> = (value) => ({ value })
@@ -95,6 +42,7 @@ export class Engine {
   private advancing = false
   /** Answers to what was asked while the wire was still opening. */
   private readonly early: Array<McpProtocol.JsonRpcMessage> = []
+  private readonly frames = new LastFrames()
   private readonly begun = new Begun((id) => this.transport?.release(id))
   private lastId = 0
   private muted = false
@@ -114,7 +62,8 @@ export class Engine {
     private readonly deadlines: Deadlines,
     private readonly events: EngineEvents,
     /** Where a request waits for a permit that its own session has a turn for. */
-    private readonly place: Place | undefined
+    private readonly place: Place | undefined,
+    private readonly meter: SessionMeter | undefined
   ) {}
 
   /** From here on requests go out. */
@@ -157,6 +106,7 @@ export class Engine {
           return
         }
         pending = this.register(method, params, decode, resume as Pending["resume"], call)
+        call.named?.(pending.id)
         if (call.totalFrom !== undefined && this.isOver(pending)) return
         if (
           pending.ungated || (this.queue.size === 0 && this.underWay <= this.concurrency && this.isPermitted(pending))
@@ -164,7 +114,10 @@ export class Engine {
         else this.queue.add(pending)
       })
       return Effect.catchAllCause(restore(answer), (cause) => {
-        if (pending !== undefined && this.settle(pending)) this.abandon(pending, "interrupted")
+        if (pending !== undefined && this.settle(pending)) {
+          this.measure(pending, ErrorType.interrupted)
+          this.abandon(pending, "interrupted")
+        }
         return Effect.failCause(cause)
       })
     })
@@ -177,7 +130,7 @@ export class Engine {
         resume(Effect.fail(this.notConnected(operation)))
         return
       }
-      this.sent++
+      this.hand(message)
       this.transport.send(message, (error) => {
         resume(error === undefined ? Effect.void : Effect.fail(Errors.about(error, operation, error.executed)))
       })
@@ -191,12 +144,19 @@ export class Engine {
       if (this.early.length < this.limits.serverRequests) this.early.push(message)
       return
     }
-    this.sent++
+    this.hand(message)
     this.transport.send(message, (error) => {
       if (error === undefined || this.muted) return
       this.events.warning("SendFailed", error.message)
       if ("result" in message && error._tag === "ConfigInvalid") this.answerFailed(message.id)
     })
+  }
+
+  /** It goes out now. */
+  private hand(message: McpProtocol.JsonRpcMessage): void {
+    this.sent++
+    if (this.pending.size === 0) this.frames.addName(true, message)
+    else this.frames.add(true, message)
   }
 
   /** An answer that can't be written must not leave the server waiting. */
@@ -215,6 +175,8 @@ export class Engine {
   private receiveOne(message: unknown): void {
     if (this.muted) return
     this.received++
+    if (this.pending.size === 0) this.frames.addName(false, message)
+    else this.frames.add(false, message)
     if (!McpProtocol.isObject(message) || message.jsonrpc !== "2.0") {
       this.events.warning("NotJsonRpc", "a message that is not JSON-RPC 2.0 was skipped")
       return
@@ -243,7 +205,7 @@ export class Engine {
       executed: "maybe",
       detail: "its answer has neither a result nor an error"
     })
-    this.finish(pending, Effect.fail(error))
+    this.fail(pending, error)
   }
 
   /** The wire says that this request will not be answered. */
@@ -254,7 +216,7 @@ export class Engine {
       this.begun.takeLate(id)
       return
     }
-    this.finish(pending, Effect.fail(Errors.about(error, pending.method, error.executed)))
+    this.fail(pending, Errors.about(error, pending.method, error.executed))
   }
 
   /** Who waits for a turn learns it at once; what was sent may still have its answer. */
@@ -270,8 +232,9 @@ export class Engine {
   /** The wire is dead: whoever waits learns it now. */
   readonly connectionClosed = (error: McpError.McpError): void => {
     if (this.ended !== undefined) return
-    this.end(error)
-    this.events.closed(error)
+    const told = Errors.withFrames(error, this.lastFrames)
+    this.end(told)
+    this.events.closed(told)
   }
 
   /** The end from our side: nothing that arrives is heard any more, whoever waits is told. */
@@ -316,7 +279,7 @@ export class Engine {
       detail: sent ? undefined : waited,
       stderrTail: this.transport?.stderrTail()
     })
-    this.finish(pending, Effect.fail(error))
+    this.fail(pending, error)
     this.abandon(pending, "timed out")
   }
 
@@ -371,7 +334,9 @@ export class Engine {
       idleAt: (call.idleFrom ?? now) + call.idle,
       totalAt: (call.totalFrom ?? now) + call.total,
       onProgress: call.onProgress,
-      beginning: call.beginning
+      beginning: call.beginning,
+      instrument: undefined,
+      sentAt: 0
     }
     this.pending.set(pending.id, pending)
     if (pending.ungated) this.ungated++
@@ -387,8 +352,14 @@ export class Engine {
   private transmit(pending: Pending): void {
     const { params } = pending.unsent!
     pending.unsent = undefined
+    if (this.meter !== undefined) {
+      pending.instrument = this.meter.sent(pending.method, params)
+      pending.sentAt = this.deadlines.now()
+    }
+    const message = { jsonrpc: "2.0", id: pending.id, method: pending.method, params } as const
     this.sent++
-    this.transport!.send({ jsonrpc: "2.0", id: pending.id, method: pending.method, params })
+    this.frames.add(true, message)
+    this.transport!.send(message)
   }
 
   /** Whether it was still waiting. The one place where a request stops being pending. */
@@ -444,11 +415,26 @@ export class Engine {
     this.place?.quit(this)
   }
 
+  private fail(pending: Pending, error: McpError.McpError): void {
+    this.measure(pending, ErrorType.bounded(error))
+    this.finish(pending, Effect.fail(Errors.withFrames(error, this.lastFrames)))
+  }
+
+  /** Exactly once for each request that was sent. */
+  private measure(pending: Pending, errorType: string | undefined): void {
+    if (pending.instrument === undefined) return
+    this.meter!.ended(pending.instrument, this.deadlines.now() - pending.sentAt, errorType)
+  }
+
+  /** What was said last, without secrets: for an error of the protocol. */
+  readonly lastFrames = (): ReadonlyArray<ShownFrame> => this.frames.shown(this.secrets)
+
   /** Tells whoever waited, and lets go of them: discarded tables of the map may hold the entry for a while. */
   private finish(pending: Pending, effect: Effect.Effect<unknown, McpError.McpError>): void {
     const { resume } = pending
     pending.resume = resumeNobody
     pending.decode = decodeNothing
+    if (this.pending.size === 0) this.frames.forget()
     resume(effect)
   }
 
@@ -487,6 +473,7 @@ export class Engine {
       const told = pending.unsent === undefined
         ? Errors.about(error, pending.method, "maybe")
         : Errors.ofUnsent(Errors.about(error, pending.method, "no"))
+      this.measure(pending, ErrorType.bounded(error))
       this.finish(pending, Effect.fail(told))
     }
     if (waiting.length === 0) return
@@ -503,20 +490,17 @@ export class Engine {
     const frozen = McpProtocol.freeze(message)
     const result = frozen ? message.result : this.freezeByItem(pending, message)
     if (!frozen && result === undefined) {
-      this.finish(pending, Effect.fail(this.invalid(pending, "it is nested too deeply", undefined)))
+      this.fail(pending, this.invalid(pending, "it is nested too deeply", undefined))
     } else if (message.error !== undefined) {
-      this.finish(pending, Effect.fail(Errors.remote(this.server, pending.method, message.error, this.secrets)))
+      this.fail(pending, Errors.remote(this.server, pending.method, message.error, this.secrets))
     } else {
       const decoded = pending.decode(result)
       if (pending.beginning !== undefined && "value" in decoded) {
         this.begun.started(pending.beginning, pending.id, pending.onProgress)
       }
-      this.finish(
-        pending,
-        "value" in decoded
-          ? Effect.succeed(decoded.value)
-          : Effect.fail(this.invalid(pending, decoded.problem, result))
-      )
+      if (!("value" in decoded)) return this.fail(pending, this.invalid(pending, decoded.problem, result))
+      this.measure(pending, ErrorType.ofResult(pending.method, result))
+      this.finish(pending, Effect.succeed(decoded.value))
     }
   }
 

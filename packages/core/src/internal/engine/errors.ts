@@ -4,6 +4,7 @@
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import * as Secrets from "../secrets.js"
+import type { ShownFrame } from "../telemetry/lastFrames.js"
 
 type Constructor = new(fields: object) => McpError.McpError
 
@@ -24,6 +25,28 @@ export const without = (error: McpError.McpError, secrets: ReadonlyArray<string>
   return shown === said
     ? error
     : new (error.constructor as Constructor)({ ...shown as object, server, operation, executed })
+}
+
+/** Those of the protocol: what was said before them says what has gone wrong. */
+const withConversation: ReadonlySet<string> = new Set<McpError.McpError["_tag"]>([
+  "HandshakeFailed",
+  "ConnectionClosed",
+  "RequestTimeout",
+  "ResponseLost",
+  "ProtocolViolation",
+  "InvalidResult"
+])
+
+/** The same error with what was said last, where it is one of the protocol. */
+export const withFrames = (
+  error: McpError.McpError,
+  lastFrames: () => ReadonlyArray<ShownFrame>
+): McpError.McpError => {
+  if (!withConversation.has(error._tag) || "lastFrames" in error) return error
+  const shown = lastFrames()
+  if (shown.length === 0) return error
+  const { _tag: _, ...fields } = error as unknown as Record<string, unknown>
+  return new (error.constructor as Constructor)({ ...fields, lastFrames: shown })
 }
 
 const unsent = new WeakSet<McpError.McpError>()
@@ -133,7 +156,8 @@ export const handshake = (error: McpError.McpError, requested: string): McpError
         executed: "no",
         detail: error.detail,
         exit: error.exit,
-        stderrTail: error.stderrTail
+        stderrTail: error.stderrTail,
+        ...(error.lastFrames !== undefined && { lastFrames: error.lastFrames })
       })
     default:
       return error

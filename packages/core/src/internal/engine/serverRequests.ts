@@ -11,9 +11,11 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
-import * as ClientHandlers from "../../ClientHandlers.js"
+import type * as ClientHandlers from "../../ClientHandlers.js"
 import * as McpProtocol from "../../McpProtocol.js"
+import { handling } from "../telemetry/serverSpans.js"
 import { handlersEndWithin, within } from "../within.js"
+import * as Handlers from "./handlers.js"
 
 export interface ServerRequests {
   /** The connection is gone: handlers end, and nothing is started any more. */
@@ -77,7 +79,7 @@ class Running implements ServerRequests {
     if ("code" in handler) this.refuse(id, handler)
     else if (this.fibers.has(id)) this.refuse(id, duplicate)
     else if (this.fibers.size >= limit) this.refuse(id, busy)
-    else this.run(id, new Reply(this.options, id, method, params), handler.answer)
+    else this.run(id, new Reply(this.options, id, method, params), handling(handler.answer, server, id, method, params))
   }
 
   readonly cancel = (id: McpProtocol.RequestId): void => {
@@ -246,10 +248,10 @@ const elicitation = (
   return {
     answer: Effect.suspend(() => handle(request, context)).pipe(
       Effect.map((result) =>
-        handler.applyDefaults === true && !byUrl ? ClientHandlers.withDefaults(result, request) : result
+        handler.applyDefaults === true && !byUrl ? Handlers.withDefaults(result, request) : result
       ),
       Effect.flatMap((result) => {
-        const problem = ClientHandlers.elicitationProblem(result, request)
+        const problem = Handlers.elicitationProblem(result, request)
         return problem === undefined
           ? Effect.succeed(result as unknown as McpProtocol.JsonObject)
           : Effect.fail(`its answer is no elicitation result: ${problem}`)

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import * as McpError from "../../McpError.js"
 import type * as McpTransport from "../../McpTransport.js"
+import type { SessionMeter } from "../telemetry/meter.js"
 
 const ourOwnFault: ReadonlySet<McpTransport.WarningKind> = new Set([
   "HandlerFailed",
@@ -18,7 +19,8 @@ export class Warnings {
 
   constructor(
     private readonly server: string,
-    private readonly runtime: Runtime.Runtime<never>
+    private readonly runtime: Runtime.Runtime<never>,
+    private readonly meter: SessionMeter | undefined
   ) {}
 
   get snapshot(): { readonly [kind in McpTransport.WarningKind]?: number } {
@@ -28,6 +30,7 @@ export class Warnings {
   readonly add = (kind: McpTransport.WarningKind, detail: string): void => {
     const count = (this.counts[kind] ?? 0) + 1
     this.counts[kind] = count
+    this.meter?.skipped(kind)
     if (!isPowerOfTen(count)) return
     const log = ourOwnFault.has(kind) ? Effect.logWarning : Effect.logDebug
     Runtime.runFork(this.runtime)(

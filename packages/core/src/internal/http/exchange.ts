@@ -1,11 +1,14 @@
 /**
  * One request and its answer.
  *
- * Owns: redirects within the origin, what becomes of bodies that nobody reads, and giving back the socket.
+ * Owns: redirects within the origin, what becomes of bodies that nobody reads, giving back the socket; and the proof that
+ * each request has, also when it is sent again, where its token is bound to a key (RFC 9449).
  * May not touch: the meaning of a body.
  *
  * | phase | what may happen | next |
  * |---|---|---|
+ * | proving | there is a proof, or none is needed: it is sent | waiting |
+ * | proving | there can't be one: told to the reader | over |
  * | waiting | 2xx, the reader wants the body | reading |
  * | waiting | 2xx, the reader does not want the body | draining |
  * | waiting | a redirect that is followed: another exchange takes over | draining |
@@ -14,7 +17,7 @@
  * | reading | the end: told to the reader | over |
  * | refused | the end, a failure, enough bytes, or the second is over: told to the reader | over |
  * | refused | the same for 401 and 403, where there may be other credentials, once | authorizing |
- * | authorizing | there are other credentials: another exchange takes over | over |
+ * | authorizing | there are other credentials, or a nonce for the proof: another exchange takes over | over |
  * | authorizing | there are none: told to the reader | over |
  * | draining | the end, a failure, too many bytes, or the second is over | over |
  * | any | aborted, nothing is told | over |
@@ -53,8 +56,21 @@ export interface Reader {
 const refusalBytes = 64 * 1024
 const drainBytes = 64 * 1024
 const maxRedirects = 5
+/** Servers that want another nonce in each proof are not sent the same request for ever. */
+const maxNonces = 2
 
-type Phase = "waiting" | "reading" | "refused" | "authorizing" | "draining" | "over"
+/** How often a request was sent before, and what with. */
+interface Before {
+  /** It was refused, with other credentials. */
+  readonly refused: boolean
+  /** It had a proof that lacked the nonce which the server wants; so often, and this one. */
+  readonly nonces: number
+  readonly nonce: string | undefined
+}
+
+const never: Before = { refused: false, nonces: 0, nonce: undefined }
+
+type Phase = "proving" | "waiting" | "reading" | "refused" | "authorizing" | "draining" | "over"
 
 export class Exchange implements HttpListener {
   private phase: Phase = "waiting"
@@ -65,7 +81,11 @@ export class Exchange implements HttpListener {
   private refusal: Omit<Refusal, "body"> | undefined = undefined
   private refusalBody: Bytes | undefined = undefined
   private drained = 0
-  private cancelAuthorizing: (() => void) | undefined = undefined
+  /** Ends what it waits for, if that is not the server. */
+  private cancelWork: (() => void) | undefined = undefined
+  private proved = false
+  /** What the server wants to see in the next proof, if the request may be sent again because of it. */
+  private nonce: string | undefined = undefined
 
   constructor(
     private readonly wire: Wire,
@@ -73,14 +93,34 @@ export class Exchange implements HttpListener {
     private readonly request: HttpRequest,
     private readonly kind: "request" | "stream",
     private readonly redirects: number,
-    /** It was refused before, with other credentials. */
-    private readonly repeated = false
+    private readonly before: Before = never
   ) {}
 
   start(): void {
-    this.wire.live.add(this)
-    this.cancel = this.wire.client.send(this.request, this, this.kind)
+    const { credentials, live } = this.wire
+    live.add(this)
+    if (credentials?.proofs !== undefined && isBound(this.request)) this.prove(credentials.proofs)
+    else this.dispatch(this.request)
+  }
+
+  private dispatch(request: HttpRequest): void {
+    this.cancel = this.wire.client.send(request, this, this.kind)
     if (this.cancelled) this.cancel()
+  }
+
+  private prove(proofs: NonNullable<Credentials["proofs"]>): void {
+    const { request } = this
+    const { headers, method, url } = request
+    this.phase = "proving"
+    const proof = proofs.prove({ method, url, sent: headers["authorization"]!, nonce: this.before.nonce })
+    this.cancelWork = this.wire.timers.run(proof, (exit) => {
+      if (this.phase !== "proving") return
+      this.phase = "waiting"
+      if (Exit.isFailure(exit)) return this.failed(unproven)
+      if (exit.value === undefined) return this.dispatch(request)
+      this.proved = true
+      this.dispatch({ ...request, headers: { ...headers, dpop: exit.value } })
+    })
   }
 
   /** Gives back the socket. Nothing is told. */
@@ -89,7 +129,7 @@ export class Exchange implements HttpListener {
       this.finish()
       this.cancelled = true
       this.cancel?.()
-      this.cancelAuthorizing?.()
+      this.cancelWork?.()
     }
     this.followed?.abort()
   }
@@ -107,6 +147,7 @@ export class Exchange implements HttpListener {
 
   readonly head = (status: number, header: HeaderOf): void => {
     if (this.phase !== "waiting") return
+    const nonce = this.proved ? this.wire.credentials?.proofs?.learn(header("dpop-nonce")) : undefined
     if (status >= 200 && status < 300) {
       const { credentials } = this.wire
       if (credentials !== undefined) this.tellAccepted(credentials)
@@ -126,7 +167,7 @@ export class Exchange implements HttpListener {
         { ...this.request, url: withoutUser(location) },
         this.kind,
         this.redirects + 1,
-        this.repeated
+        this.before
       )
       return this.followed.start()
     }
@@ -139,6 +180,7 @@ export class Exchange implements HttpListener {
       location: location === undefined ? undefined : McpError.displayUrl(location.href)
     }
     this.refusalBody = new Bytes()
+    this.nonce = this.before.nonces < maxNonces ? nonce : undefined
   }
 
   readonly data = (chunk: Uint8Array): void => {
@@ -201,10 +243,15 @@ export class Exchange implements HttpListener {
     const refusal = { ...this.refusal!, body: decodeText(this.refusalBody!.view()) }
     this.abort()
     const { credentials } = this.wire
-    if (credentials === undefined || this.repeated || (refusal.status !== 401 && refusal.status !== 403)) {
-      return this.reader.refused(refusal)
-    }
+    const { status } = refusal
+    if (credentials === undefined || (status !== 401 && status !== 403)) return this.reader.refused(refusal)
+    if (this.before.refused && !this.lacksNonce(refusal)) return this.reader.refused(refusal)
     this.authorize(credentials, refusal)
+  }
+
+  /** Nothing is wrong but the proof, and the server has said what it wants to see in it. */
+  private lacksNonce({ challenge }: Refusal): boolean {
+    return this.nonce !== undefined && challenge?.includes("_dpop_") === true
   }
 
   private tellAccepted(credentials: Credentials): void {
@@ -216,12 +263,19 @@ export class Exchange implements HttpListener {
     this.phase = "authorizing"
     this.wire.live.add(this)
     const { challenge, status } = refusal
+    const { before, nonce } = this
+    const sent = this.request.headers["authorization"]
     const alone = this.reader.optional ?? false
     const other = Effect.flatMap(
-      credentials.refused({ status, challenge, sent: this.request.headers["authorization"], alone }),
-      (outcome) => (outcome === "again" ? credentials.prepare : Effect.succeed(undefined))
+      credentials.refused({ status, challenge, sent, alone, nonce }),
+      (outcome) =>
+        outcome === "no"
+          ? Effect.succeed(undefined)
+          : outcome === "nonce"
+          ? Effect.succeed({ header: sent, before: { ...before, nonces: before.nonces + 1, nonce } })
+          : Effect.map(credentials.prepare, ({ header }) => ({ header, before: { ...before, refused: true, nonce } }))
     )
-    this.cancelAuthorizing = this.wire.timers.run(other, (exit) => {
+    this.cancelWork = this.wire.timers.run(other, (exit) => {
       if (this.phase !== "authorizing") return
       this.finish()
       if (Exit.isFailure(exit)) {
@@ -229,12 +283,12 @@ export class Exchange implements HttpListener {
         return this.reader.refused(error === undefined ? refusal : { ...refusal, error })
       }
       if (exit.value === undefined) this.reader.refused(refusal)
-      else this.repeat(exit.value)
+      else this.repeat(exit.value, exit.value.before)
     })
   }
 
   /** The request was not executed. */
-  private repeat(authorization: Authorization): void {
+  private repeat(authorization: Authorization, before: Before): void {
     const { authorization: _, ...others } = this.request.headers
     Wires.hide(this.wire)
     this.followed = new Exchange(
@@ -243,7 +297,7 @@ export class Exchange implements HttpListener {
       { ...this.request, headers: Wires.authorized(this.wire, others, authorization) },
       this.kind,
       this.redirects,
-      true
+      before
     )
     this.followed.start()
   }
@@ -264,6 +318,15 @@ export class Exchange implements HttpListener {
     if (status === 307 || status === 308) return true
     return this.request.method === "GET" && (status === 301 || status === 302 || status === 303)
   }
+}
+
+/** Only credentials that were found out make such headers; nobody else pays for the look. */
+const isBound = ({ headers }: HttpRequest): boolean => headers["authorization"]?.startsWith("DPoP ") === true
+
+const unproven: HttpFailure = {
+  sent: false,
+  reason: "Other",
+  detail: "no proof of the key could be made for its token (DPoP): this platform has no Web Crypto with ES256"
 }
 
 const withoutUser = (url: URL): string => {

@@ -201,7 +201,7 @@ class LegacySse implements MessageTransport, Reader, Source {
   }
 
   private streamLost(end: StreamEnd, detail: string): McpError.McpError {
-    this.lost = McpError.displayText(end === "Ended" ? "the server ended the stream" : detail, 512)
+    this.lost = Classify.excerpt(end === "Ended" ? "the server ended the stream" : detail, this.shownSecrets, 512)
     return new McpError.ConnectionClosed({
       server: this.wire.server,
       operation,

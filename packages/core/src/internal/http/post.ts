@@ -165,7 +165,8 @@ export class Post implements Reader, Unanswered, Source {
   }
 
   lost(reason: McpError.ResponseLost["reason"], detail: string): McpError.McpError {
-    return Losses.responseLost(this.context.wire.server, this.operation, reason, detail)
+    const shown = Classify.excerpt(detail, this.shownSecrets, 512)
+    return Losses.responseLost(this.context.wire.server, this.operation, reason, shown)
   }
 
   get shownSecrets(): ReadonlyArray<string> {

@@ -15,6 +15,8 @@ import type { Authorization, Credentials } from "../../McpAuth.js"
 import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type { TransportEvents } from "../../McpTransport.js"
+import * as Urls from "../auth/urls.js"
+import { headerProblem } from "../config/values.js"
 import * as Url from "../exchange/url.js"
 import * as Secrets from "../secrets.js"
 import * as Classify from "./classify.js"
@@ -31,6 +33,8 @@ export interface Target {
   /** Without user, password and fragment. */
   readonly url: string
   readonly origin: string
+  /** Whoever is in between can read what goes there, and nobody has said that this is all right. */
+  readonly plain: boolean
   readonly headers: Headers
   readonly secrets: ReadonlyArray<string>
 }
@@ -113,9 +117,12 @@ const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpErr
   const headers: Record<string, string> = {}
   if (parsed.authorization !== undefined) headers.authorization = parsed.authorization
   for (const [name, value] of Object.entries(config.headers ?? {})) headers[name.toLowerCase()] = Redacted.value(value)
+  const plain = config.allowTokensOverHttp !== true && Urls.isPlain(parsed.url)
+  if (plain && isBearer(headers)) return Either.left(tokenInTheClear(config.name, "open", "headers"))
   return Either.right({
     url: parsed.url.href,
     origin: parsed.url.origin,
+    plain,
     headers,
     secrets: Secrets.spellingsOf([
       ...valuesOf(headers),
@@ -124,6 +131,17 @@ const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpErr
     ])
   })
 }
+
+const isBearer = ({ authorization }: Headers): boolean => /^bearer\s/i.test(authorization ?? "")
+
+/** Nothing of it was sent. */
+const tokenInTheClear = (server: string, operation: string, field: "headers" | "requestHeaders"): McpError.McpError =>
+  new McpError.ConfigInvalid({
+    server,
+    operation,
+    executed: "no",
+    problems: [{ field: "url", problem: `${Urls.plainProblem} (${field} has an Authorization header with one)` }]
+  })
 
 /** What a URL may carry in place of a header, as it was written and as a server reads it. */
 const queryValues = (url: URL): ReadonlyArray<string> => {
@@ -187,6 +205,9 @@ const withRequestHeaders: typeof withHeaders = (wire, operation, headers, go, fa
     if (Exit.isFailure(exit)) return fail(headersFailed(wire, operation, exit.cause))
     const added = checked(exit.value)
     if (Either.isLeft(added)) return fail(badHeaders(wire, operation, added.left))
+    if (wire.target.plain && isBearer(added.right)) {
+      return fail(tokenInTheClear(wire.server, operation, "requestHeaders"))
+    }
     go({ ...headers, ...added.right }, hide(wire, added.right))
   })
 }
@@ -199,7 +220,7 @@ const checked = (
   for (const [name, secret] of Object.entries(given)) {
     const value = Redacted.isRedacted(secret) ? Redacted.value(secret) : secret
     if (typeof value !== "string") return Either.left(`the value of "${name.slice(0, 64)}" is not a text`)
-    const problem = McpConfig.headerProblem(name, value)
+    const problem = headerProblem(name, value)
     if (problem !== undefined) return Either.left(problem)
     headers[name.toLowerCase()] = value
   }

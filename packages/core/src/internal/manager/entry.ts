@@ -35,11 +35,14 @@ export interface Parts {
     config: McpConfig.ServerConfig,
     scope: Scope.Scope,
     observer: () => void
-  ) => Effect.Effect<Connection, McpError.McpError>
+  ) => Effect.Effect<Connection, McpError.ConfigInvalid>
   /** Starts a fiber that nobody waits for, and that ends with the manager; nothing where that has ended. */
   readonly fork: (effect: Effect.Effect<unknown, unknown>) => Fiber.RuntimeFiber<unknown> | undefined
   readonly changed: (entry: Entry) => void
 }
+
+/** Why there is no connection. */
+export type NoConnection = McpError.ConfigInvalid | McpError.ConnectionUnavailable
 
 interface Opened {
   readonly connection: Connection
@@ -146,21 +149,21 @@ export class Entry {
   }
 
   /** Its connection, which is made if there is none. */
-  readonly ensure: Effect.Effect<Connection, McpError.McpError> = Effect.suspend(() => this.made ?? this.opening)
+  readonly ensure: Effect.Effect<Connection, NoConnection> = Effect.suspend(() => this.made ?? this.opening)
 
   private get made(): Effect.Effect<Connection> | undefined {
     return this.opened && Effect.succeed(this.opened.connection)
   }
 
-  private making: Deferred.Deferred<Connection, McpError.McpError> | undefined = undefined
+  private making: Deferred.Deferred<Connection, NoConnection> | undefined = undefined
 
   /** Whoever wants it at once waits for the same one. */
-  private readonly opening: Effect.Effect<Connection, McpError.McpError> = Effect.uninterruptibleMask((restore) =>
+  private readonly opening: Effect.Effect<Connection, NoConnection> = Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
       // Others may have had their turn since it was found to be missing.
       if (this.made !== undefined) return this.made
       if (this.making !== undefined) return restore(Deferred.await(this.making))
-      const made = this.making = Deferred.unsafeMake<Connection, McpError.McpError>(FiberId.none)
+      const made = this.making = Deferred.unsafeMake<Connection, NoConnection>(FiberId.none)
       return Effect.onExit(this.open, (exit) => {
         this.making = undefined
         return Deferred.done(made, exit)
@@ -168,7 +171,7 @@ export class Entry {
     })
   )
 
-  private get open(): Effect.Effect<Connection, McpError.McpError> {
+  private get open(): Effect.Effect<Connection, NoConnection> {
     const { config } = this.declared
     if (Either.isLeft(config)) return Effect.fail(config.left)
     if (this.over) return Effect.fail(Reasons.released(this.name))
@@ -178,7 +181,7 @@ export class Entry {
       if (Exit.isFailure(exit)) {
         yield* Scope.close(scope, exit)
         // What the application has given for it may have died; whoever wants all servers goes on with the others.
-        return yield* Effect.fail(Reasons.ofTry(this.name, exit.cause))
+        return yield* Effect.fail(Option.getOrElse(Cause.failureOption(exit.cause), () => unmade(this.name)))
       }
       if (this.shut) yield* exit.value.disableBecause(closedByManager)
       // It may have been ended for good meanwhile.
@@ -282,7 +285,7 @@ export class Entry {
     })
   }
 
-  private readonly usable: Effect.Effect<Connection, McpError.McpError> = Effect.suspend(() => {
+  private readonly usable: Effect.Effect<Connection, NoConnection> = Effect.suspend(() => {
     this.shut = false
     return Effect.tap(this.ensure, (connection) => connection.enable)
   })
@@ -365,7 +368,7 @@ export class Entry {
   }
 
   /** Why it can't be used until the manager connects it again. */
-  get forbidden(): McpError.McpError | undefined {
+  get forbidden(): McpError.ConnectionUnavailable | undefined {
     return this.shut && this.config?.enabled !== false ? Reasons.disabled(this.name, closedByManager) : undefined
   }
 
@@ -449,6 +452,15 @@ export class Entry {
     return new McpError.CloseFailed({ server: this.name, operation: "close", executed: "no", detail })
   }
 }
+
+/** What the application gives for a connection may die. */
+const unmade = (server: string): McpError.ConfigInvalid =>
+  new McpError.ConfigInvalid({
+    server,
+    operation: "configure",
+    executed: "no",
+    problems: [{ field: "connection", problem: "what gives the options of the connection, or its store, has died" }]
+  })
 
 const upPhases: ReadonlySet<ServerStatus["phase"]> = new Set(["connected", "reconnecting", "idle"])
 

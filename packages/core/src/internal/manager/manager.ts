@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
+import type * as Tracer from "effect/Tracer"
 import * as CatalogStore from "../../CatalogStore.js"
 import * as McpError from "../../McpError.js"
 import type { Manager, ManagerOptions, ManagerState, Reloaded, ServerStatus } from "../../McpManager.js"
@@ -19,14 +20,19 @@ import * as Connection from "../connection/connection.js"
 import * as Operations from "../connection/operations.js"
 import * as Errors from "../engine/errors.js"
 import { shownAs } from "../shownAs.js"
+import * as Spans from "../telemetry/spans.js"
 import { Watched } from "../watched.js"
 import { firstOf, within } from "../within.js"
-import { Entry, type Parts as EntryParts } from "./entry.js"
+import { Entry, type NoConnection, type Parts as EntryParts } from "./entry.js"
 import * as Lineup from "./lineup.js"
 import * as Settings from "./settings.js"
 import { Turns } from "./turns.js"
 
-type Result<A> = Effect.Effect<A, McpError.McpError>
+type Unavailable = McpError.ConnectionUnavailable
+
+type Unknown = McpError.UnknownServer | Unavailable
+
+type Connected = Effect.Effect<ReadonlyArray<string>, McpError.ServersFailed | Unavailable>
 
 export const make = (
   options: ManagerOptions
@@ -132,8 +138,8 @@ class Servers {
   // One server
   // ---------------------------------------------------------------------------------------------
 
-  private find(name: string, operation: string): Result<Entry> {
-    return Effect.suspend(() => {
+  private find(name: string, operation: string): Effect.Effect<Entry, Unknown> {
+    return Effect.suspend((): Effect.Effect<Entry, Unknown> => {
       if (this.released) return Effect.fail(released(operation, name))
       const entry = this.byName.get(name)
       return entry !== undefined ? Effect.succeed(entry) : Effect.fail(
@@ -147,12 +153,19 @@ class Servers {
     })
   }
 
-  private connectionOf(name: string, operation: string): Result<Connection.Connection> {
+  private connectionOf(
+    name: string,
+    operation: string
+  ): Effect.Effect<Connection.Connection, McpError.UnknownServer | NoConnection> {
     return Effect.flatMap(this.find(name, operation), (entry) => entry.ensure)
   }
 
   /** A use that waits for an attempt to connect fails as that does. */
-  private using<A>(entry: Entry, operation: string, use: (connection: Connection.Connection) => Result<A>): Result<A> {
+  private using<A>(
+    entry: Entry,
+    operation: string,
+    use: (connection: Connection.Connection) => Effect.Effect<A, McpError.McpError>
+  ): Effect.Effect<A, McpError.McpError> {
     const { attempt, forbidden } = entry
     if (forbidden !== undefined) return Effect.fail(Errors.about(forbidden, operation, "no"))
     const used = Effect.flatMap(entry.ensure, use)
@@ -168,7 +181,7 @@ class Servers {
   // ---------------------------------------------------------------------------------------------
 
   /** One after the other, in order of arrival. */
-  private exclusively<A>(operation: string, effect: Result<A>): Result<A> {
+  private exclusively<A, E>(operation: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> {
     const unlessReleased = Effect.suspend(() =>
       this.released ? Effect.fail(released(operation)) : Effect.filterOrFail(
         effect,
@@ -176,10 +189,13 @@ class Servers {
         () => released(operation)
       )
     )
-    return Effect.suspend(() => this.released ? Effect.fail(released(operation)) : this.turns.inTurn(unlessReleased))
+    return Spans.within(
+      Effect.suspend(() => this.released ? Effect.fail(released(operation)) : this.turns.inTurn(unlessReleased)),
+      { name: `mcp.runtime.manager.${operation}`, kind: "internal", attributes: {} }
+    )
   }
 
-  readonly connectAll: Result<ReadonlyArray<string>> = this.exclusively(
+  readonly connectAll: Connected = this.exclusively(
     "connect",
     Effect.suspend(() => {
       const { closed, open } = this
@@ -206,12 +222,12 @@ class Servers {
     targets: ReadonlyArray<Entry>,
     concerned: ReadonlyArray<Entry>,
     gate: number
-  ): Result<ReadonlyArray<string>> {
+  ): Connected {
     const { strict } = this.settings
     const begun = new Set(this.worthTrying(targets, concerned))
     const body = Effect.gen(this, function*() {
       if (this.released) return yield* Effect.fail(released("connect"))
-      this.beginAll(begun)
+      this.beginAll(begun, yield* Spans.current)
       yield* strict ? this.outcomes(concerned) : this.untilUsable(concerned, gate)
       yield* this.endings(targets)
       const errors = strict ? this.failuresOf(concerned) : []
@@ -229,13 +245,14 @@ class Servers {
     return unusable < 0 ? targets : targets.filter((_) => concerned.indexOf(_) < unusable)
   }
 
-  private beginAll(targets: Iterable<Entry>): void {
+  private beginAll(targets: Iterable<Entry>, span: Tracer.AnySpan | undefined): void {
     const { connecting, mode, strict } = this.settings
     const turns = connecting === Infinity ? undefined : Effect.unsafeMakeSemaphore(connecting)
     let calledOff = false
     for (const entry of targets) {
       const turn = (attempt: Effect.Effect<void>): Effect.Effect<void> => {
-        const orNot = Effect.suspend(() => calledOff ? Effect.void : attempt)
+        const parented = span === undefined ? attempt : Effect.withParentSpan(attempt, span)
+        const orNot = Effect.suspend(() => calledOff ? Effect.void : parented)
         const guarded = strict && mode === "sequential"
           ? Effect.tap(orNot, () =>
             Effect.sync(() => {
@@ -305,7 +322,7 @@ class Servers {
     return Effect.forEach(Arr.reverse(entries), f, { concurrency: this.settings.closing })
   }
 
-  connect(name: string): Result<void> {
+  connect(name: string): Effect.Effect<void, McpError.McpError> {
     const connect = Effect.gen(this, function*() {
       const entry = yield* this.find(name, "connect")
       if (entry.failure !== undefined && entry.config === undefined) return yield* Effect.fail(entry.failure)
@@ -323,8 +340,8 @@ class Servers {
     return Effect.zipRight(this.find(name, "connect"), this.exclusively("connect", connect))
   }
 
-  reconnect(options?: { readonly failedOnly?: boolean | undefined }): Result<ReadonlyArray<string>> {
-    const reconnect = Effect.suspend(() => {
+  reconnect(options?: { readonly failedOnly?: boolean | undefined }): Connected {
+    const reconnect = Effect.suspend((): Connected => {
       if (options?.failedOnly === false) {
         this.begun()
         return Effect.zipRight(
@@ -344,7 +361,7 @@ class Servers {
     return this.exclusively("reconnect", reconnect)
   }
 
-  disconnect(name: string): Result<void> {
+  disconnect(name: string): Effect.Effect<void, Unknown> {
     const disconnect = Effect.flatMap(this.find(name, "disconnect"), (entry) => {
       const forgotten = Effect.suspend(() => {
         entry.forget()
@@ -376,7 +393,7 @@ class Servers {
     )
   }
 
-  readonly close: Result<ReadonlyArray<McpError.CloseFailed>> = this.exclusively(
+  readonly close: Effect.Effect<ReadonlyArray<McpError.CloseFailed>, Unavailable> = this.exclusively(
     "close",
     Effect.suspend(() => {
       this.started = true
@@ -390,7 +407,9 @@ class Servers {
   // Other servers
   // ---------------------------------------------------------------------------------------------
 
-  reload(inputs: unknown): Result<Reloaded> {
+  reload(
+    inputs: unknown
+  ): Effect.Effect<Reloaded, McpError.ConfigInvalid | McpError.ServersFailed | Unavailable> {
     return this.exclusively(
       "reload",
       Effect.flatMap(Lineup.of(inputs), (declared) => {
@@ -433,7 +452,7 @@ class Servers {
     this.publish()
   }
 
-  private exchange(change: Change): Result<Reloaded> {
+  private exchange(change: Change): Effect.Effect<Reloaded, McpError.ServersFailed | Unavailable> {
     const { old, report, targets } = change
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(this, function*() {
@@ -446,7 +465,7 @@ class Servers {
   }
 
   /** The old ones live until the new ones do. */
-  private exchangeStrictly(change: Change): Result<Reloaded> {
+  private exchangeStrictly(change: Change): Effect.Effect<Reloaded, McpError.ServersFailed | Unavailable> {
     const { fresh, old, report, targets } = change
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(this, function*() {
@@ -518,7 +537,7 @@ const atOnce = (attempt: Effect.Effect<void>): Effect.Effect<void> => attempt
 
 const byName = (entries: ReadonlyArray<Entry>): ReadonlyMap<string, Entry> => new Map(entries.map((_) => [_.name, _]))
 
-const failed = (errors: ReadonlyArray<McpError.McpError>): McpError.McpError => {
+const failed = (errors: ReadonlyArray<McpError.McpError>): McpError.ServersFailed => {
   const [first] = errors
   return new McpError.ServersFailed({
     server: first!.server,
@@ -528,7 +547,7 @@ const failed = (errors: ReadonlyArray<McpError.McpError>): McpError.McpError => 
   })
 }
 
-const released = (operation: string, server = Settings.owner): McpError.McpError =>
+const released = (operation: string, server = Settings.owner): Unavailable =>
   new McpError.ConnectionUnavailable({
     server: McpError.displayText(String(server), 256),
     operation,
@@ -537,7 +556,7 @@ const released = (operation: string, server = Settings.owner): McpError.McpError
     detail: "the scope of the manager has closed"
   })
 
-const disabled = (server: string): McpError.McpError =>
+const disabled = (server: string): Unavailable =>
   new McpError.ConnectionUnavailable({
     server,
     operation: "connect",

@@ -7,9 +7,9 @@
 import type * as Effect from "effect/Effect"
 import type * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
-import type { RequestOptions } from "../../McpSession.js"
+import type { McpSession, RequestOptions } from "../../McpSession.js"
 import { listAll } from "./lists.js"
-import { type Port, requiring, type TextArguments } from "./port.js"
+import { type Port, requiring } from "./port.js"
 
 type Result<A> = Effect.Effect<A, McpError.McpError>
 
@@ -21,7 +21,7 @@ type Decoded<A> = { readonly value: A } | { readonly problem: string }
  * @since 0.1.0
  * @category operations
  */
-export const ping = (session: Port, options?: RequestOptions): Result<void> =>
+export const ping = (session: McpSession, options?: RequestOptions): Effect.Effect<void, McpError.McpError> =>
   session.requestWith("ping", undefined, nothing, options)
 
 /**
@@ -30,7 +30,10 @@ export const ping = (session: Port, options?: RequestOptions): Result<void> =>
  * @since 0.1.0
  * @category operations
  */
-export const listTools = (session: Port, options?: RequestOptions): Result<McpProtocol.Listing<McpProtocol.Tool>> =>
+export const listTools = (
+  session: McpSession,
+  options?: RequestOptions
+): Effect.Effect<McpProtocol.Listing<McpProtocol.Tool>, McpError.McpError> =>
   requiring(
     session,
     "tools/list",
@@ -54,10 +57,10 @@ export const listTools = (session: Port, options?: RequestOptions): Result<McpPr
  * @category operations
  */
 export const callTool = (
-  session: Port,
-  params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
+  session: McpSession,
+  params: McpProtocol.CallToolParams,
   options?: RequestOptions
-): Result<McpProtocol.CallToolResult> =>
+): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError> =>
   requiring(
     session,
     "tools/call",
@@ -72,7 +75,10 @@ export const callTool = (
  * @since 0.1.0
  * @category operations
  */
-export const listPrompts = (session: Port, options?: RequestOptions): Result<McpProtocol.Listing<McpProtocol.Prompt>> =>
+export const listPrompts = (
+  session: McpSession,
+  options?: RequestOptions
+): Effect.Effect<McpProtocol.Listing<McpProtocol.Prompt>, McpError.McpError> =>
   requiring(
     session,
     "prompts/list",
@@ -88,10 +94,10 @@ export const listPrompts = (session: Port, options?: RequestOptions): Result<Mcp
  * @category operations
  */
 export const getPrompt = (
-  session: Port,
-  params: { readonly name: string; readonly arguments?: TextArguments | undefined },
+  session: McpSession,
+  params: McpProtocol.GetPromptParams,
   options?: RequestOptions
-): Result<McpProtocol.GetPromptResult> =>
+): Effect.Effect<McpProtocol.GetPromptResult, McpError.McpError> =>
   requiring(
     session,
     "prompts/get",
@@ -107,9 +113,9 @@ export const getPrompt = (
  * @category operations
  */
 export const listResources = (
-  session: Port,
+  session: McpSession,
   options?: RequestOptions
-): Result<McpProtocol.Listing<McpProtocol.Resource>> =>
+): Effect.Effect<McpProtocol.Listing<McpProtocol.Resource>, McpError.McpError> =>
   requiring(
     session,
     "resources/list",
@@ -125,9 +131,9 @@ export const listResources = (
  * @category operations
  */
 export const listResourceTemplates = (
-  session: Port,
+  session: McpSession,
   options?: RequestOptions
-): Result<McpProtocol.Listing<McpProtocol.ResourceTemplate>> =>
+): Effect.Effect<McpProtocol.Listing<McpProtocol.ResourceTemplate>, McpError.McpError> =>
   requiring(
     session,
     "resources/templates/list",
@@ -149,10 +155,10 @@ export const listResourceTemplates = (
  * @category operations
  */
 export const readResource = (
-  session: Port,
+  session: McpSession,
   uri: string,
   options?: RequestOptions
-): Result<McpProtocol.ReadResourceResult> =>
+): Effect.Effect<McpProtocol.ReadResourceResult, McpError.McpError> =>
   requiring(
     session,
     "resources/read",
@@ -167,8 +173,11 @@ export const readResource = (
  * @since 0.1.0
  * @category operations
  */
-export const subscribe = (session: Port, uri: string, options?: RequestOptions): Result<void> =>
-  subscription(session, "resources/subscribe", uri, options)
+export const subscribe = (
+  session: McpSession,
+  uri: string,
+  options?: RequestOptions
+): Effect.Effect<void, McpError.McpError> => subscription(session, "resources/subscribe", uri, options)
 
 /**
  * The opposite of `subscribe`.
@@ -176,8 +185,11 @@ export const subscribe = (session: Port, uri: string, options?: RequestOptions):
  * @since 0.1.0
  * @category operations
  */
-export const unsubscribe = (session: Port, uri: string, options?: RequestOptions): Result<void> =>
-  subscription(session, "resources/unsubscribe", uri, options)
+export const unsubscribe = (
+  session: McpSession,
+  uri: string,
+  options?: RequestOptions
+): Effect.Effect<void, McpError.McpError> => subscription(session, "resources/unsubscribe", uri, options)
 
 const subscription = (session: Port, method: string, uri: string, options?: RequestOptions): Result<void> =>
   requiring(
@@ -195,16 +207,10 @@ const subscription = (session: Port, method: string, uri: string, options?: Requ
  * @category operations
  */
 export const complete = (
-  session: Port,
-  params: {
-    readonly ref:
-      | { readonly type: "ref/prompt"; readonly name: string }
-      | { readonly type: "ref/resource"; readonly uri: string }
-    readonly argument: { readonly name: string; readonly value: string }
-    readonly context?: { readonly arguments?: TextArguments | undefined } | undefined
-  },
+  session: McpSession,
+  params: McpProtocol.CompleteParams,
   options?: RequestOptions
-): Result<McpProtocol.CompleteResult> =>
+): Effect.Effect<McpProtocol.CompleteResult, McpError.McpError> =>
   requiring(
     session,
     "completion/complete",
@@ -219,7 +225,11 @@ export const complete = (
  * @since 0.1.0
  * @category operations
  */
-export const setLogLevel = (session: Port, level: McpProtocol.LogLevel, options?: RequestOptions): Result<void> =>
+export const setLogLevel = (
+  session: McpSession,
+  level: McpProtocol.LogLevel,
+  options?: RequestOptions
+): Effect.Effect<void, McpError.McpError> =>
   requiring(
     session,
     "logging/setLevel",
@@ -234,7 +244,8 @@ export const setLogLevel = (session: Port, level: McpProtocol.LogLevel, options?
  * @since 0.1.0
  * @category operations
  */
-export const sendRootsChanged = (session: Port): Result<void> => session.notify("notifications/roots/list_changed")
+export const sendRootsChanged = (session: McpSession): Effect.Effect<void, McpError.McpError> =>
+  session.notify("notifications/roots/list_changed")
 
 const nothing = (): Decoded<void> => ({ value: undefined })
 

@@ -3,7 +3,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
-import type * as McpProtocol from "../../McpProtocol.js"
 import type { McpSession } from "../../McpSession.js"
 
 export type Port = Pick<McpSession, "server" | "info" | "limits" | "request" | "requestWith" | "notify"> & {
@@ -22,8 +21,3 @@ export const requiring = <A, R>(
   announced !== undefined && announced !== false && announced !== null
     ? effect
     : Effect.fail(new McpError.CapabilityMissing({ server: port.server, operation, executed: "no", capability }))
-
-/** The arguments of a prompt or a completion, as the protocol has them. */
-export type TextArguments = { readonly [name: string]: string }
-
-export type JsonObject = McpProtocol.JsonObject

@@ -24,7 +24,7 @@ import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
-import type { RequestOptions } from "../../McpSession.js"
+import type { McpSession, RequestOptions } from "../../McpSession.js"
 import type { Begins } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
 import * as Secrets from "../secrets.js"
@@ -83,10 +83,10 @@ const cancelWithin = Duration.seconds(2)
  * @category tasks
  */
 export const callToolAsTask = (
-  session: Port,
-  params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
+  session: McpSession,
+  params: McpProtocol.CallToolParams,
   options?: TaskOptions
-): Result<McpProtocol.CallToolResult> =>
+): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError> =>
   Effect.scoped(Effect.flatMap(startTask(session, params, options), (task) => task.result))
 
 /**
@@ -96,8 +96,8 @@ export const callToolAsTask = (
  * @category tasks
  */
 export const startTask = (
-  session: Port,
-  params: { readonly name: string; readonly arguments?: McpProtocol.JsonObject | undefined },
+  session: McpSession,
+  params: McpProtocol.CallToolParams,
   options?: TaskOptions
 ): Effect.Effect<RunningTask, McpError.McpError, Scope.Scope> =>
   requiring(
@@ -162,7 +162,7 @@ class Watched {
   private over = false
   private cancelAsked = false
 
-  constructor(readonly session: Port) {}
+  constructor(readonly session: McpSession & Port) {}
 
   readonly created = (result: unknown): McpProtocol.Decoded<McpProtocol.Task> => {
     const decoded = McpProtocol.decodeTask(McpProtocol.isObject(result) ? result.task : undefined)
@@ -239,7 +239,11 @@ class Watched {
  * @since 0.1.0
  * @category tasks
  */
-export const getTask = (session: Port, taskId: string, options?: RequestOptions): Result<McpProtocol.Task> =>
+export const getTask = (
+  session: McpSession,
+  taskId: string,
+  options?: RequestOptions
+): Effect.Effect<McpProtocol.Task, McpError.McpError> =>
   session.requestWith("tasks/get", { taskId }, McpProtocol.decodeTask, options)
 
 /**
@@ -250,10 +254,10 @@ export const getTask = (session: Port, taskId: string, options?: RequestOptions)
  * @category tasks
  */
 export const getTaskResult = (
-  session: Port,
+  session: McpSession,
   taskId: string,
   options?: RequestOptions
-): Result<McpProtocol.CallToolResult> =>
+): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError> =>
   requestResult(session, taskId, options?.timeout === undefined ? { ...options, timeout: null } : options)
 
 const requestResult = (
@@ -268,7 +272,11 @@ const requestResult = (
  * @since 0.1.0
  * @category tasks
  */
-export const cancelTask = (session: Port, taskId: string, options?: RequestOptions): Result<McpProtocol.Task> =>
+export const cancelTask = (
+  session: McpSession,
+  taskId: string,
+  options?: RequestOptions
+): Effect.Effect<McpProtocol.Task, McpError.McpError> =>
   requiring(
     session,
     "tasks/cancel",
@@ -283,7 +291,10 @@ export const cancelTask = (session: Port, taskId: string, options?: RequestOptio
  * @since 0.1.0
  * @category tasks
  */
-export const listTasks = (session: Port, options?: RequestOptions): Result<McpProtocol.Listing<McpProtocol.Task>> =>
+export const listTasks = (
+  session: McpSession,
+  options?: RequestOptions
+): Effect.Effect<McpProtocol.Listing<McpProtocol.Task>, McpError.McpError> =>
   requiring(
     session,
     "tasks/list",

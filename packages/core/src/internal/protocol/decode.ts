@@ -137,6 +137,8 @@ export const decodeTool = (item: unknown): Decoded<Tool> => {
 }
 
 /**
+ * One item of `prompts/list`.
+ *
  * @since 0.1.0
  * @category decoding
  */
@@ -144,6 +146,8 @@ export const decodePrompt = (item: unknown): Decoded<Prompt> =>
   decodeItem(item, ["name"], optionalPromptFields) as unknown as Decoded<Prompt>
 
 /**
+ * One item of `resources/list`.
+ *
  * @since 0.1.0
  * @category decoding
  */
@@ -151,6 +155,8 @@ export const decodeResource = (item: unknown): Decoded<Resource> =>
   decodeItem(item, ["uri", "name"], optionalResourceFields) as unknown as Decoded<Resource>
 
 /**
+ * One item of `resources/templates/list`.
+ *
  * @since 0.1.0
  * @category decoding
  */

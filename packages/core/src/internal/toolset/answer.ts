@@ -9,6 +9,7 @@ import * as JsonSchema from "../../JsonSchema.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { AgentTool } from "../../Toolset.js"
+import { isText } from "./content.js"
 import { text } from "./output.js"
 
 export interface Wishes {
@@ -66,7 +67,7 @@ export const judge = (
 export const saysUnknown = (result: McpProtocol.CallToolResult): boolean => {
   if (result.isError !== true) return false
   const [first] = result.content
-  return first?.type === "text" && unknownTool.test(first.text.slice(0, 1000))
+  return first !== undefined && isText(first) && unknownTool.test(first.text.slice(0, 1000))
 }
 
 const unknownTool = /\bunknown tool\b|\btool\b.*\b(?:not found|disabled)\b/i

@@ -14,28 +14,22 @@ import * as McpConnection from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as ToolApproval from "../../ToolApproval.js"
-import * as ToolFailure from "../../ToolFailure.js"
+import type * as ToolNaming from "../../ToolNaming.js"
 import type * as ToolOutput from "../../ToolOutput.js"
-import type {
-  AgentTool,
-  CallError,
-  CallHook,
-  CallOptions,
-  OutgoingCall,
-  ToolIdentity,
-  ToolResult
-} from "../../Toolset.js"
+import type { AgentTool, CallError, CallHook, CallOptions, OutgoingCall, ToolResult } from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
 import { firstOf } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
 import * as Canonical from "./canonical.js"
+import * as Failure from "./failure.js"
 import { isPlainObject } from "./patternList.js"
+import * as Pending from "./pending.js"
 import { idOf, type ToolLists } from "./table.js"
 import type { Parts, Visible } from "./toolset.js"
 
-type Asked = string | ToolIdentity
+type Asked = string | ToolNaming.ToolIdentity
 
 /** A call that may be made. */
 interface Ready {
@@ -95,7 +89,7 @@ export class Calls<Request, R, A> {
     return Effect.zipRight(this.use(pending), ready)
   }
 
-  reject(pending: ToolApproval.PendingApproval, reason = ""): Effect.Effect<ToolResult<never>, McpError.McpError> {
+  reject(pending: ToolApproval.PendingApproval, reason = ""): Effect.Effect<ToolResult<never>, McpError.ConfigInvalid> {
     return Effect.as(this.use(pending), {
       _tag: "Rejected",
       reason,
@@ -230,7 +224,7 @@ export class Calls<Request, R, A> {
     const { approval } = of(tool.server)
     if (approval === ToolApproval.never) return Effect.void
     return Effect.flatMap(this.parts.source.connection(tool.server), ({ config }) => {
-      const required = ToolApproval.isRequired(approval, {
+      const required = approval.decide({
         server: tool.server,
         tool: tool.tool,
         arguments: args,
@@ -242,7 +236,7 @@ export class Calls<Request, R, A> {
         Effect.isEffect(required) ? required : Effect.succeed(required),
         (required) =>
           !required ? Effect.void : Effect.flatMap(
-            ToolApproval.pending(call, { expiresIn: approvalExpiresIn }),
+            Pending.make(call, { expiresIn: approvalExpiresIn }),
             (pending) =>
               Effect.fail(
                 new ToolApproval.ApprovalRequired({
@@ -258,13 +252,13 @@ export class Calls<Request, R, A> {
   }
 
   /** Takes the answer of a person, once. */
-  private use(pending: ToolApproval.PendingApproval): Effect.Effect<void, McpError.McpError> {
+  private use(pending: ToolApproval.PendingApproval): Effect.Effect<void, McpError.ConfigInvalid> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const { parts } = this
       const { settings: { id }, used } = parts
       const problem = pending.toolset !== id
         ? `is for the toolset "${McpError.displayText(pending.toolset, 256)}", not for "${id}"`
-        : !ToolApproval.isIntact(pending)
+        : !Pending.isIntact(pending)
         ? "is not what approval was asked for"
         : ToolApproval.isExpired(pending, now)
         ? "has expired; the call must be made anew"
@@ -426,14 +420,14 @@ export class Calls<Request, R, A> {
     const failure = options?.failure ?? this.parts.settings.of(server).failure
     const name = tool?.name ?? (typeof asked === "string" ? asked : idOf(asked.server, asked.tool))
     const call = { server, tool: tool?.tool ?? name, name: McpError.displayText(name, 256) }
-    return Effect.map(ToolFailure.handle(failure, error, call), (text) => ({ _tag: "Failure", tool, text, error }))
+    return Effect.map(Failure.handle(failure, error, call), (text) => ({ _tag: "Failure", tool, text, error }))
   }
 }
 
 const isAsked = (tool: AgentTool, asked: Asked): boolean =>
   typeof asked === "string" ? tool.name === asked : tool.server === asked.server && tool.tool === asked.tool
 
-const identityOf = ({ server, tool }: AgentTool): ToolIdentity => ({ server, tool })
+const identityOf = ({ server, tool }: AgentTool): ToolNaming.ToolIdentity => ({ server, tool })
 
 /** What no model is told, because it is the caller who has to do something. */
 const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> =>

@@ -4,8 +4,9 @@
  * Owns: what each kind of error becomes. Bounded, whatever a server has written; and of servers only what they say
  * about the call itself, never their stderr, their addresses, their commands or the bodies of their HTTP responses.
  */
+import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
-import type { FailedCall } from "../../ToolFailure.js"
+import type { FailedCall, ToolFailure } from "../../ToolFailure.js"
 
 const longest = 2000
 
@@ -183,3 +184,15 @@ const problems = (all: ReadonlyArray<McpError.ConfigProblem>): string => {
   const listed = all.slice(0, mostProblems).map((_) => `${shown(_.field, 96)}: ${shown(_.problem, 160)}`)
   return all.length <= mostProblems ? listed.join("; ") : `${listed.join("; ")}; and ${all.length - mostProblems} more`
 }
+
+/** The text in the place of an error, or the error. */
+export const handle = <R = never>(
+  failure: ToolFailure<R>,
+  error: McpError.McpError,
+  call: FailedCall
+): Effect.Effect<string, McpError.McpError, R> =>
+  Effect.suspend(() => {
+    if (failure === "propagate") return Effect.fail(error)
+    const text = failure(error, call)
+    return typeof text === "string" ? Effect.succeed(text) : text
+  })

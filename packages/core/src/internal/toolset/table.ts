@@ -10,7 +10,7 @@ import type { ServerList } from "../../McpCatalog.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as ToolNaming from "../../ToolNaming.js"
 import * as ToolSchema from "../../ToolSchema.js"
-import type { AgentTool, ToolIdentity } from "../../Toolset.js"
+import type { AgentTool } from "../../Toolset.js"
 import * as Strict from "./strict.js"
 
 export type ToolLists = ReadonlyArray<ServerList<McpProtocol.Tool>>
@@ -54,7 +54,7 @@ export class Table {
   }
 
   /** By its name, or by what tells it whatever its name is. */
-  find(asked: string | ToolIdentity): AgentTool | undefined {
+  find(asked: string | ToolNaming.ToolIdentity): AgentTool | undefined {
     if (typeof asked === "string") return this.byName.get(asked)
     this.byId ??= new Map(this.tools.map((_) => [_.id, _]))
     return this.byId.get(idOf(asked.server, asked.tool))

@@ -12,6 +12,7 @@ import * as ToolFilter from "../../ToolFilter.js"
 import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
 import { shownAs } from "../shownAs.js"
+import { lacksRequest, missingRequest } from "./asker.js"
 import { Calls } from "./calls.js"
 import { instructionsOf } from "./instructions.js"
 import * as Settings from "./settings.js"
@@ -99,7 +100,7 @@ export class Visible<Request, R, A> {
   /** The tools that the filters show, under their names. */
   private shown(table: Table, lists: ToolLists): Effect.Effect<ReadonlyArray<AgentTool>, ListError, R> {
     const asking = lists.find((_) => this.isMissingFor(_.server))
-    if (asking !== undefined) return Effect.fail(ToolFilter.missingRequest(asking.server))
+    if (asking !== undefined) return Effect.fail(missingRequest(asking.server))
     const kept = lists.map((list) => this.keptOf(list))
     if (kept.every((_) => _ === undefined)) {
       return table.clash === undefined ? Effect.succeed(table.tools) : Effect.fail(table.clash)
@@ -132,15 +133,15 @@ export class Visible<Request, R, A> {
   /** Whether a filter has to know who asks, and that was not said. */
   private isMissingFor(server: string): boolean {
     const { filter } = this.parts.settings.of(server)
-    return filter !== undefined && ToolFilter.lacksRequest(filter, this.request)
+    return filter !== undefined && lacksRequest(filter, this.request)
   }
 
   /** Whether this tool is shown, decided anew. */
   shows(tool: AgentTool): Effect.Effect<boolean, ListError, R> {
     const { filter } = this.parts.settings.of(tool.server)
     if (filter === undefined) return Effect.succeed(true)
-    if (this.isMissingFor(tool.server)) return Effect.fail(ToolFilter.missingRequest(tool.server))
-    const decision = ToolFilter.evaluate(filter, tool.definition, tool.server, this.request)
+    if (this.isMissingFor(tool.server)) return Effect.fail(missingRequest(tool.server))
+    const decision = filter.decide(tool.definition, tool.server, this.request)
     return Effect.isEffect(decision) ? decision : Effect.succeed(decision)
   }
 }

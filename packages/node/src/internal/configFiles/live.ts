@@ -31,7 +31,11 @@ export const layer = <Id>(
   tag: Context.Tag<Id, Files>,
   settings: Effect.Effect<Follow.Settings>,
   { runtime, servers, watch }: Wishes
-): Layer.Layer<McpRuntime.McpRuntime | Id, McpError.McpError, McpRuntime.Requirements> =>
+): Layer.Layer<
+  McpRuntime.McpRuntime | Id,
+  McpError.ConfigInvalid | McpError.ServersFailed,
+  McpRuntime.Requirements
+> =>
   Layer.unwrapScoped(Effect.gen(function*() {
     const files = yield* (watch ? following(yield* settings) : Effect.map(Follow.once(yield* settings), fixed))
     const first = yield* files.loaded

@@ -5,12 +5,12 @@
  * May not touch: files with other names, and anything that is not a file.
  */
 import * as Option from "effect/Option"
-import { constants } from "node:fs"
+import { constants, type Stats } from "node:fs"
 import { lstat, mkdir, open, readdir, rename, unlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { entryName, isEntryName, isTemporaryName, temporaryName } from "./fileName.js"
 
-/** The code of an error of ours: what is there is no file, or larger than any entry. */
+/** The code of an error of ours: what is there is no file, larger than any entry, or what another user could have written. */
 export const notAnEntry = "ENOTANENTRY"
 
 /** An entry is read at once. */
@@ -24,8 +24,10 @@ export const read = async (directory: string, key: string): Promise<Option.Optio
     // Opening a named pipe would wait for its writer.
     const file = await open(join(directory, entryName(key)), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
     try {
-      const { size, isFile } = await file.stat().then((_) => ({ size: _.size, isFile: _.isFile() }))
-      if (!isFile || size > maxBytes) throw Object.assign(new Error("not an entry"), { code: notAnEntry })
+      const status = await file.stat()
+      if (!status.isFile() || status.size > maxBytes || !isOurs(status)) {
+        throw Object.assign(new Error("not an entry"), { code: notAnEntry })
+      }
       return Option.some(await file.readFile())
     } finally {
       await file.close()
@@ -35,6 +37,10 @@ export const read = async (directory: string, key: string): Promise<Option.Optio
     throw error
   }
 }
+
+/** In a directory that is open to others, one of them could leave an entry for us. Windows has no such owners and modes. */
+const isOurs = ({ mode, uid }: Stats): boolean =>
+  process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)
 
 export const write = async (
   directory: string,

@@ -76,6 +76,7 @@ export const serverDocument = (script: Script, origins: Origins): object => {
     token_endpoint_auth_signing_alg_values_supported: ["ES256", "RS256", "EdDSA"],
     scopes_supported: script.serverScopes,
     ...openId(script, endpoints),
+    ...(script.dpop !== undefined && { dpop_signing_alg_values_supported: ["ES256"] }),
     ...(script.clientDocuments === true && { client_id_metadata_document_supported: true }),
     ...(script.issAdvertised !== false && { authorization_response_iss_parameter_supported: true }),
     ...script.serverFields
@@ -92,6 +93,21 @@ const openId = (script: Script, endpoints: string): object =>
     }
     : {}
 
+/** The identity provider of an organisation. */
+export const idpPath = "/idp"
+
+export const idpOf = (script: Script, origins: Origins) => {
+  const issuer = originOf(script, origins) + idpPath
+  return { issuer, tokenEndpoint: `${issuer}/token` }
+}
+
+export const isIdpMetadata = (path: string): boolean => path === `${idpPath}/.well-known/openid-configuration`
+
+export const idpDocument = (script: Script, origins: Origins): object => {
+  const { issuer, tokenEndpoint } = idpOf(script, origins)
+  return { issuer, token_endpoint: tokenEndpoint, token_endpoint_auth_methods_supported: defaultMethods }
+}
+
 export const kindOf = (script: Script, at: "resource" | "authorization", path: string): Kind => {
   if (at === "resource" && (path.startsWith(protectedResource) || path === resourceMetadataPath(script))) {
     return "resourceMetadata"
@@ -105,6 +121,8 @@ export const kindOf = (script: Script, at: "resource" | "authorization", path: s
       return "authorize"
     case `${prefix}/token`:
       return "token"
+    case `${idpPath}/token`:
+      return "exchange"
     default:
       return at === "resource" ? "mcp" : "other"
   }

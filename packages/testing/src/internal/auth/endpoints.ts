@@ -1,7 +1,7 @@
 /**
  * What the endpoints of `AuthFixture` answer by default.
  *
- * Owns: the rules of registration, authorization, the three grants, and of a protected resource.
+ * Owns: the rules of registration, authorization, the grants, of an identity provider, and of a protected resource.
  * May not touch: sockets, the record of requests.
  */
 import type { AuthRequest, Script } from "../../AuthFixture.js"
@@ -9,6 +9,7 @@ import type { Reply } from "../../HttpFixture.js"
 import { json, respond } from "../httpReplies.js"
 import { claimOf, Clients } from "./clients.js"
 import * as Documents from "./documents.js"
+import { Proofs } from "./proofs.js"
 import { type Grant, isVerifier, Tokens } from "./tokens.js"
 
 export interface Answer {
@@ -19,9 +20,14 @@ export interface Answer {
 
 export type Asked = Omit<AuthRequest, "outcome" | "index">
 
+export const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+const idJag = "urn:ietf:params:oauth:token-type:id-jag"
+
 export class Endpoints {
   readonly clients = new Clients(() => this.script())
   readonly tokens: Tokens
+  private readonly proofs = new Proofs()
 
   constructor(
     private readonly script: () => Script,
@@ -31,7 +37,7 @@ export class Endpoints {
     this.tokens = new Tokens(secret)
   }
 
-  answer(asked: Asked): Answer {
+  answer(asked: Asked, request: AuthRequest): Answer {
     const script = this.script()
     const path = asked.http.path.split("?")[0] ?? ""
     const serves = asked.at === (script.together === true ? "resource" : "authorization")
@@ -43,15 +49,19 @@ export class Endpoints {
       case "serverMetadata":
         return serves && Documents.isServerMetadata(script, path)
           ? ok(json(Documents.serverDocument(script, this.origins())))
+          : serves && Documents.isIdpMetadata(path)
+          ? ok(json(Documents.idpDocument(script, this.origins())))
           : notFound
       case "register":
         return serves && script.registration !== false && asked.http.method === "POST" ? this.register(asked) : notFound
       case "authorize":
         return serves && asked.http.method === "GET" ? this.authorize(asked) : notFound
       case "token":
-        return serves && asked.http.method === "POST" ? this.token(asked) : notFound
+        return serves && asked.http.method === "POST" ? this.token(asked, request) : notFound
+      case "exchange":
+        return serves && asked.http.method === "POST" ? this.exchange(asked) : notFound
       case "mcp":
-        return this.protect(asked)
+        return this.protect(asked, request)
       case "other":
         return notFound
     }
@@ -121,7 +131,38 @@ export class Endpoints {
     return back("ok", { code })
   }
 
-  private token(asked: Asked): Answer {
+  /** What organisations say about their own users. */
+  private exchange({ parameters }: Asked): Answer {
+    const get = (name: string) => parameters.get(name)
+    if (get("grant_type") !== "urn:ietf:params:oauth:grant-type:token-exchange") {
+      return refused("unsupported_grant_type")
+    }
+    if (
+      get("requested_token_type") !== idJag || get("audience") !== Documents.issuerOf(this.script(), this.origins()) ||
+      get("subject_token_type") !== "urn:ietf:params:oauth:token-type:id_token" || this.isForeign(get("resource"))
+    ) {
+      return refused("invalid_request")
+    }
+    const outcome = this.script().idToken?.(get("subject_token") ?? "") ?? "ok"
+    if (outcome !== "ok") return refused(outcome)
+    const assertion = `id-jag-${crypto.randomUUID()}`
+    this.secret(assertion)
+    return ok(
+      json({ access_token: assertion, issued_token_type: idJag, token_type: "N_A", expires_in: 300 }, {
+        headers: uncached
+      })
+    )
+  }
+
+  /** What is wrong with the proof, or the thumbprint of its key; nothing where there is none, or none is looked at. */
+  private proven(asked: Asked, expected: { readonly url: string; readonly token?: string | undefined }) {
+    const text = asked.http.headers.dpop
+    if (this.script().dpop === undefined || text === undefined) return undefined
+    const problem = this.proofs.problem(text, { method: asked.http.method, ...expected })
+    return { problem, key: asked.proof?.thumbprint }
+  }
+
+  private token(asked: Asked, request: AuthRequest): Answer {
     const script = this.script()
     const claim = claimOf(asked.http.headers.authorization, asked.parameters)
     const issuer = Documents.issuerOf(script, this.origins())
@@ -129,24 +170,43 @@ export class Endpoints {
     const problem = this.clients.problem(claim, [issuer, tokenUrl])
     if (problem !== undefined) return refused("invalid_client", 401, problem)
     if (this.isForeign(asked.parameters.get("resource"))) return refused("invalid_target")
+    const proven = this.proven(asked, { url: tokenUrl })
+    if (proven?.problem !== undefined) return refused("invalid_dpop_proof", 400, proven.problem)
+    const nonce = proven === undefined ? undefined : script.dpop?.serverNonce?.(request)
+    if (nonce !== undefined && asked.proof?.claims.nonce !== nonce) {
+      const reply = json({ error: "use_dpop_nonce" }, { status: 400, headers: { "dpop-nonce": nonce } })
+      return { outcome: "use_dpop_nonce", reply }
+    }
+    const key = script.dpop?.gives === "Bearer" ? undefined : proven?.key
     switch (asked.parameters.get("grant_type")) {
       case "authorization_code":
-        return this.byCode(asked, claim.client ?? "")
+        return this.byCode(asked, claim.client ?? "", key)
       case "refresh_token":
-        return this.byRefreshToken(asked, claim.client ?? "")
+        return this.byRefreshToken(asked, claim.client ?? "", key)
+      case jwtBearer: {
+        const outcome = script.assertion?.(asked.parameters.get("assertion") ?? "") ?? "ok"
+        return outcome !== "ok" ? refused(outcome) : this.issued({
+          client: claim.client ?? "",
+          scope: this.grantedScope(asked.parameters.get("scope")),
+          resource: asked.parameters.get("resource"),
+          family: "",
+          key
+        }, false)
+      }
       case "client_credentials":
         return claim.method === "none" ? refused("unauthorized_client") : this.issued({
           client: claim.client ?? "",
           scope: this.grantedScope(asked.parameters.get("scope")),
           resource: asked.parameters.get("resource"),
-          family: ""
+          family: "",
+          key
         }, false)
       default:
         return refused("unsupported_grant_type")
     }
   }
 
-  private byCode(asked: Asked, client: string): Answer {
+  private byCode(asked: Asked, client: string, key: string | undefined): Answer {
     const code = this.tokens.takeCode(asked.parameters.get("code"))
     if (code === undefined) return refused("invalid_grant", 400, "the code is not valid")
     if (code.client !== client) return refused("invalid_grant", 400, "the code is another client's")
@@ -154,16 +214,17 @@ export class Endpoints {
     if (!isVerifier(code.challenge, asked.parameters.get("code_verifier"))) {
       return refused("invalid_grant", 400, "code_verifier does not match")
     }
-    return this.issued(code, this.script().refresh !== "none")
+    return this.issued({ ...code, key }, this.script().refresh !== "none")
   }
 
-  private byRefreshToken(asked: Asked, client: string): Answer {
+  private byRefreshToken(asked: Asked, client: string, key: string | undefined): Answer {
     const token = asked.parameters.get("refresh_token") ?? ""
     const grant = this.tokens.refreshable(token)
     if (grant === undefined || grant.client !== client) return refused("invalid_grant")
+    if (grant.key !== undefined && grant.key !== key) return refused("invalid_grant", 400, "another key")
     const rotates = (this.script().refresh ?? "rotate") === "rotate"
     if (rotates) this.tokens.replace(token)
-    return this.issued({ ...grant, scope: asked.parameters.get("scope") ?? grant.scope }, rotates)
+    return this.issued({ ...grant, key, scope: asked.parameters.get("scope") ?? grant.scope }, rotates)
   }
 
   private issued(grant: Grant, refreshable: boolean): Answer {
@@ -171,14 +232,14 @@ export class Endpoints {
     const { accessToken, refreshToken } = this.tokens.issue(grant, refreshable)
     return ok(json({
       access_token: accessToken,
-      token_type: "Bearer",
+      token_type: grant.key === undefined ? "Bearer" : "DPoP",
       ...(expiresIn !== null && { expires_in: expiresIn ?? 3600 }),
       refresh_token: refreshToken,
       scope: grant.scope
     }, { headers: uncached }))
   }
 
-  private protect(asked: Asked): Answer {
+  private protect(asked: Asked, request: AuthRequest): Answer {
     const script = this.script()
     const protection = script.protect?.(asked.http) ?? "token"
     if (protection === "open") return { outcome: "ok", reply: undefined }
@@ -187,10 +248,41 @@ export class Endpoints {
     if (protection === "forbid") return this.forbidden(required)
     const grant = this.tokens.granted(asked.token)
     if (protection === "reject" || grant === undefined) return this.unauthorized(asked.token !== undefined)
+    const disbelieved = this.disbelieved(asked, request, grant)
+    if (disbelieved !== undefined) return disbelieved
     const granted = new Set((grant.scope ?? "").split(" "))
     return required === undefined || required.split(" ").every((_) => granted.has(_))
       ? { outcome: "ok", reply: undefined }
       : this.forbidden(required)
+  }
+
+  /** A token that is bound to a key comes with a proof of it, and under its own scheme. */
+  private disbelieved(asked: Asked, request: AuthRequest, grant: Grant): Answer | undefined {
+    const { dpop } = this.script()
+    if (dpop === undefined) return undefined
+    const scheme = /^\S+/.exec(asked.http.headers.authorization ?? "")?.[0]
+    if (grant.key === undefined) {
+      return scheme === "Bearer" && dpop.challenge !== undefined && dpop.challenge !== "DPoP"
+        ? undefined
+        : this.unauthorized(true)
+    }
+    const url = this.origins().resource + (asked.http.path.split("?")[0] ?? "")
+    const proven = this.proven(asked, { url, token: asked.token })
+    if (scheme !== "DPoP" || proven === undefined || proven.problem !== undefined || proven.key !== grant.key) {
+      return this.refusedProof("invalid_dpop_proof", undefined)
+    }
+    const nonce = dpop.resourceNonce?.(request)
+    return nonce === undefined || asked.proof?.claims.nonce === nonce
+      ? undefined
+      : this.refusedProof("use_dpop_nonce", nonce)
+  }
+
+  private refusedProof(error: string, nonce: string | undefined): Answer {
+    const headers = {
+      "www-authenticate": this.challenge({ error, scope: undefined }),
+      ...(nonce !== undefined && { "dpop-nonce": nonce })
+    }
+    return { outcome: error, reply: json({ error }, { status: 401, headers }) }
   }
 
   private unauthorized(presented: boolean): Answer {
@@ -213,7 +305,9 @@ export class Endpoints {
     const path = Documents.resourceMetadataPath(script)
     const where = script.announced === false || path === undefined ? undefined : this.origins().resource + path
     const parameters = Object.entries({ ...fields, resource_metadata: where }).filter(([, _]) => _ !== undefined)
-    return parameters.length === 0 ? "Bearer" : `Bearer ${parameters.map(([name, _]) => `${name}="${_}"`).join(", ")}`
+    const text = parameters.map(([name, _]) => ` ${name}="${_}"`).join(",")
+    const schemes = script.dpop === undefined ? "Bearer" : script.dpop.challenge ?? "DPoP"
+    return schemes === "both" ? `Bearer${text}, DPoP algs="ES256"` : `${schemes}${text}`
   }
 
   private grantedScope(requested: string | undefined): string | undefined {

@@ -12,7 +12,8 @@ import * as Http from "../httpFixture.js"
 import * as Browser from "./browser.js"
 import { claimOf } from "./clients.js"
 import * as Documents from "./documents.js"
-import { type Asked, Endpoints } from "./endpoints.js"
+import { type Asked, Endpoints, jwtBearer } from "./endpoints.js"
+import * as Proofs from "./proofs.js"
 
 export const make = (script: Script = {}): Effect.Effect<AuthFixture, never, Scope.Scope> =>
   Effect.gen(function*() {
@@ -45,6 +46,10 @@ class Fixture implements AuthFixture {
 
   get issuer() {
     return Documents.issuerOf(this.script, this.origins)
+  }
+
+  get idp() {
+    return Documents.idpOf(this.script, this.origins)
   }
 
   readonly change = (script: Script) =>
@@ -96,7 +101,7 @@ class Fixture implements AuthFixture {
       this.requests.push(record(undefined))
       return overridden
     }
-    const { outcome, reply } = this.endpoints.answer(asked)
+    const { outcome, reply } = this.endpoints.answer(asked, record(undefined))
     this.requests.push(record(outcome))
     return reply
   }
@@ -106,7 +111,7 @@ const describe = (script: Script, at: AuthRequest["at"], http: LoggedRequest): A
   const [path, query] = splitAt(http.path, "?")
   const kind = Documents.kindOf(script, at, path)
   const parameters = parametersOf(kind, query, http)
-  const claim = kind === "token" ? claimOf(http.headers.authorization, parameters) : undefined
+  const claim = kind === "token" || kind === "exchange" ? claimOf(http.headers.authorization, parameters) : undefined
   return {
     kind,
     at,
@@ -114,7 +119,8 @@ const describe = (script: Script, at: AuthRequest["at"], http: LoggedRequest): A
     missing: requiredOf(script, kind, parameters).filter((_) => (parameters.get(_) ?? "") === ""),
     client: claim?.client ?? parameters.get("client_id"),
     clientMethod: claim?.method,
-    token: kind === "mcp" ? /^Bearer (.*)$/i.exec(http.headers.authorization ?? "")?.[1] : undefined,
+    token: kind === "mcp" ? /^(?:Bearer|DPoP) (.*)$/i.exec(http.headers.authorization ?? "")?.[1] : undefined,
+    proof: Proofs.read(http.headers.dpop),
     http
   }
 }
@@ -127,6 +133,7 @@ const splitAt = (text: string, separator: string): readonly [string, string] => 
 const parametersOf = (kind: Kind, query: string, http: LoggedRequest): ReadonlyMap<string, string> => {
   switch (kind) {
     case "token":
+    case "exchange":
       return new Map(new URLSearchParams(http.body))
     case "register":
       return new Map(
@@ -158,9 +165,13 @@ const requiredOf = (script: Script, kind: Kind, parameters: ReadonlyMap<string, 
           return ["code", "redirect_uri", "code_verifier", ...resource]
         case "refresh_token":
           return ["refresh_token", ...resource]
+        case jwtBearer:
+          return ["assertion", ...resource]
         default:
           return ["grant_type"]
       }
+    case "exchange":
+      return ["subject_token", "subject_token_type", "requested_token_type", "audience", ...resource]
     default:
       return []
   }
@@ -175,9 +186,19 @@ const requiredOfAuthorize = [
   "code_challenge_method"
 ]
 
-const secretParameters = ["code", "code_verifier", "client_secret", "client_assertion", "refresh_token"]
+const secretParameters = [
+  "assertion",
+  "code",
+  "code_verifier",
+  "client_secret",
+  "client_assertion",
+  "refresh_token",
+  "subject_token"
+]
 
 const secretsOf = (asked: Asked): ReadonlyArray<string> => {
-  const found = asked.kind === "token" ? secretParameters.map((_) => asked.parameters.get(_)) : [asked.token]
+  const found = asked.kind === "token" || asked.kind === "exchange"
+    ? secretParameters.map((_) => asked.parameters.get(_))
+    : [asked.token]
   return found.filter((_): _ is string => _ !== undefined && _ !== "")
 }

@@ -13,6 +13,8 @@ export interface Grant {
   readonly resource: string | undefined
   /** All that came from one authorization. */
   readonly family: string
+  /** The thumbprint of the key without which it is of no use. */
+  readonly key?: string | undefined
 }
 
 export interface Code extends Grant {

@@ -1,0 +1,99 @@
+/**
+ * What an operator is told of one connection: a line for each step.
+ *
+ * Owns: the words, the levels, and that a server which comes and goes does not fill the log.
+ * May not touch: the steps.
+ *
+ * | line        | level                                                        |
+ * |-------------|--------------------------------------------------------------|
+ * | connecting  | `Debug`, or as the application wishes                        |
+ * | ready       | the same                                                     |
+ * | lost        | `Warning`; `Info` where the server has forgotten the session |
+ * | back        | `Info`                                                       |
+ * | given up    | `Warning`; `Debug` where whoever waits is told of it         |
+ * | idle        | `Debug`, or as the application wishes                        |
+ * | closed      | the same                                                     |
+ */
+import * as Effect from "effect/Effect"
+import * as LogLevel from "effect/LogLevel"
+import * as McpError from "../../McpError.js"
+import type * as McpSession from "../../McpSession.js"
+
+/** So many lines at once; then one for each of these times. */
+const burst = 12
+const refill = 10_000
+
+export class Lifecycle {
+  private lines = burst
+  private filledAt: number
+  private leftOut = 0
+
+  constructor(
+    private readonly server: string,
+    private readonly expected: LogLevel.LogLevel,
+    private readonly now: () => number
+  ) {
+    this.filledAt = now()
+  }
+
+  connecting(attempt: number): Effect.Effect<void> {
+    return this.line(this.expected, "connecting", attempt === 1 ? "connecting" : `connecting, try ${attempt}`)
+  }
+
+  ready({ generation, info }: McpSession.McpSession, millis: number, isBack: boolean): Effect.Effect<void> {
+    const { name, version } = info.implementation
+    const server = McpError.displayText(`${name} ${version}`, 128)
+    const what = `session ${generation} over ${info.transport} with ${server}, protocol ${info.protocolVersion}`
+    return isBack
+      ? this.line(LogLevel.Info, "back", `back after ${millis} ms: ${what}`)
+      : this.line(this.expected, "ready", `ready after ${millis} ms: ${what}`)
+  }
+
+  lost(error: McpError.McpError): Effect.Effect<void> {
+    const level = error._tag === "SessionExpired" ? LogLevel.Info : LogLevel.Warning
+    return this.line(level, "lost", `the session is lost: ${error.message}`)
+  }
+
+  /** Who waits for a first connection gets the error; the end of the tries to reconnect may have nobody to tell. */
+  givenUp(error: McpError.McpError, mayBeUntold: boolean): Effect.Effect<void> {
+    const level = mayBeUntold ? LogLevel.Warning : LogLevel.Debug
+    return this.line(level, "given up", `there is no connection: ${error.message}`)
+  }
+
+  get idle(): Effect.Effect<void> {
+    return this.line(this.expected, "idle", "nobody uses it: closed until its next use")
+  }
+
+  get closed(): Effect.Effect<void> {
+    return this.line(this.expected, "closed", "closed by the application")
+  }
+
+  private line(level: LogLevel.LogLevel, step: string, text: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const leftOut = this.take()
+      if (leftOut === undefined) return Effect.void
+      return Effect.logWithLevel(level, leftOut === 0 ? text : `${text} (${leftOut} lines before it were left out)`)
+        .pipe(
+          Effect.annotateLogs({ "mcp.server": this.server, "mcp.operation": "connection", "mcp.step": step })
+        )
+    })
+  }
+
+  /** How many lines were left out before this one; nothing where this one is, too. */
+  private take(): number | undefined {
+    const now = this.now()
+    const gained = Math.floor((now - this.filledAt) / refill)
+    if (gained > 0 || now < this.filledAt) {
+      this.lines = Math.min(burst, this.lines + Math.max(0, gained))
+      this.filledAt = gained > 0 ? this.filledAt + gained * refill : now
+    }
+    if (this.lines === 0) {
+      this.leftOut++
+      return undefined
+    }
+    this.lines--
+    const { leftOut } = this
+    this.leftOut = 0
+    return leftOut
+  }
+}

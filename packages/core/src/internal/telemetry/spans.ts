@@ -1,0 +1,209 @@
+/**
+ * Spans with the names and attributes that OpenTelemetry gives them for MCP.
+ *
+ * Owns: how a span is begun and ended, and what it says of a server.
+ * May not touch: what it is a span of. Where nobody listens no span is made, and nothing is paid for it.
+ *
+ * No attribute has a session id, though the conventions have one for it: whoever knows it can speak in the session.
+ */
+import * as Context from "effect/Context"
+import * as DefaultServices from "effect/DefaultServices"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Tracer from "effect/Tracer"
+import type * as McpConfig from "../../McpConfig.js"
+import * as McpError from "../../McpError.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import type * as McpSession from "../../McpSession.js"
+import * as ErrorType from "./errorType.js"
+import { networkTransportOf } from "./meter.js"
+
+export interface Attributes {
+  readonly [name: string]: unknown
+}
+
+/** The tracer of Effect that keeps nothing. */
+const silent = Context.get(DefaultServices.liveServices, Tracer.Tracer)
+
+type AnyFiber = Fiber.RuntimeFiber<unknown, unknown>
+
+export const isTraced = (fiber: AnyFiber): boolean => fiber.currentTracer !== silent
+
+export const spanOf = (fiber: AnyFiber): Tracer.AnySpan | undefined =>
+  fiber.currentContext.unsafeMap.get(Tracer.ParentSpan.key) as Tracer.AnySpan | undefined
+
+/** The span of whoever asks, where there is a tracer. */
+export const current: Effect.Effect<Tracer.AnySpan | undefined> = Effect.withFiberRuntime((fiber) =>
+  Effect.succeed(isTraced(fiber) ? spanOf(fiber) : undefined)
+)
+
+/** What outlives the span it was made in is no part of it. */
+export const withoutParent = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.mapInputContext(
+    effect,
+    (context: Context.Context<R>) =>
+      Context.omit(Tracer.ParentSpan)(context as Context.Context<R | Tracer.ParentSpan>) as Context.Context<R>
+  )
+
+export interface SpanOptions<A> {
+  readonly name: string
+  readonly kind: Tracer.SpanKind
+  readonly attributes: Attributes
+  readonly parent?: Tracer.AnySpan | undefined
+  readonly links?: ReadonlyArray<Tracer.SpanLink> | undefined
+  /** The `error.type` of a result that is a failure all the same. Synchronous and total. */
+  readonly failureOf?: ((result: A) => string | undefined) | undefined
+}
+
+/** The effect in a span, where there is a tracer. One that is interrupted ends as interrupted. */
+export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, options: SpanOptions<A>): Effect.Effect<A, E, R> =>
+  Effect.withFiberRuntime((fiber) => isTraced(fiber) ? always(effect, options) : effect)
+
+/** The same, where it is known that there is a tracer. */
+export const always = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  { failureOf, name, ...options }: SpanOptions<A>
+): Effect.Effect<A, E, R> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      Effect.makeSpan(name, {
+        kind: options.kind,
+        attributes: options.attributes,
+        captureStackTrace: false,
+        ...(options.parent !== undefined && { parent: options.parent }),
+        ...(options.links !== undefined && { links: options.links })
+      }),
+      (span) =>
+        Effect.onExit(
+          restore(Effect.withParentSpan(effect, span)),
+          (exit) =>
+            Effect.clockWith((clock) => Effect.sync(() => end(span, exit, clock.unsafeCurrentTimeNanos(), failureOf)))
+        )
+    )
+  )
+
+const end = <A, E>(
+  span: Tracer.Span,
+  exit: Exit.Exit<A, E>,
+  at: bigint,
+  failureOf: SpanOptions<A>["failureOf"]
+): void => {
+  if (Exit.isSuccess(exit)) {
+    const type = failureOf?.(exit.value)
+    if (type === undefined) return span.end(at, exit)
+    span.attribute("error.type", type)
+    // A span has the status of what it ended with, and this is none of success.
+    return span.end(at, Exit.fail(type))
+  }
+  if (exit.cause._tag === "Fail") describe(span, exit.cause.error)
+  span.end(at, exit)
+}
+
+const describe = (span: Tracer.Span, error: unknown): void => {
+  if (!(error instanceof Error) || !("_tag" in error) || !("server" in error)) return
+  const known = error as McpError.McpError
+  span.attribute("error.type", ErrorType.exact(known))
+  span.attribute("mcp.runtime.executed", known.executed)
+  const code = ErrorType.codeOf(known)
+  if (code !== undefined) span.attribute("rpc.response.status_code", String(code))
+  if (known._tag === "HttpError") span.attribute("http.response.status_code", known.status)
+}
+
+/** Says something about the current span, if there is one. */
+export const annotate = (fiber: AnyFiber, attributes: Attributes): void => {
+  const span = spanOf(fiber)
+  if (span?._tag !== "Span" || !isTraced(fiber)) return
+  for (const key in attributes) if (attributes[key] !== undefined) span.attribute(key, attributes[key])
+}
+
+/** Something has happened in the current span, if there is one. */
+export const happened = (name: string, attributes: Attributes): Effect.Effect<void> =>
+  Effect.withFiberRuntime((fiber) => {
+    const span = spanOf(fiber)
+    if (span?._tag !== "Span" || !isTraced(fiber)) return Effect.void
+    return Effect.clockWith((clock) => Effect.sync(() => span.event(name, clock.unsafeCurrentTimeNanos(), attributes)))
+  })
+
+/** The handshake, which says which version is spoken. */
+export const ofInitialize = <E>(
+  handshake: Effect.Effect<McpProtocol.ServerInfo, E>,
+  config: McpConfig.ServerConfig,
+  parent: Tracer.AnySpan | undefined
+): Effect.Effect<McpProtocol.ServerInfo, E> =>
+  Effect.withFiberRuntime((fiber) => {
+    if (!isTraced(fiber)) return handshake
+    const described = Effect.tap(handshake, ({ protocolVersion }) =>
+      Effect.withFiberRuntime((fiber) => {
+        annotate(fiber, { "mcp.protocol.version": protocolVersion })
+        return Effect.void
+      }))
+    const attributes = { ...serverAttributes(config), ...requestAttributes("initialize", undefined, undefined) }
+    return always(described, { name: "initialize", kind: "client", attributes, parent })
+  })
+
+/** A try to open a session, with all that is restored in it. */
+export const ofConnect = <A, E>(
+  opening: Effect.Effect<A, E>,
+  config: McpConfig.ServerConfig,
+  { attempt, generation, parent }: {
+    readonly attempt: number
+    readonly generation: number
+    readonly parent: Tracer.AnySpan | undefined
+  }
+): Effect.Effect<A, E> =>
+  Effect.withFiberRuntime((fiber) =>
+    !isTraced(fiber) ? opening : always(opening, {
+      name: "mcp.runtime.connect",
+      kind: "internal",
+      attributes: { ...serverAttributes(config), "mcp.runtime.attempt": attempt, "mcp.runtime.generation": generation },
+      parent
+    })
+  )
+
+/** What is the same in all spans of a server. */
+export const serverAttributes = (config: McpConfig.ServerConfig): Attributes => {
+  const transport = networkTransportOf(config)
+  return {
+    "mcp.server.name": config.name,
+    ...(transport !== undefined && { "network.transport": transport }),
+    ...("url" in config && addressOf(config.url))
+  }
+}
+
+/** Host and port only: the rest of a URL may hold secrets. References are not resolved here, and not shown. */
+const addressOf = (url: string): Attributes => {
+  try {
+    const { hostname, port, protocol } = new URL(url)
+    const shown = McpError.displayText(hostname.replace(/^\[|\]$/g, ""), 255)
+    if (shown === "" || hostname.includes("$")) return {}
+    return {
+      "network.protocol.name": "http",
+      "server.address": shown,
+      "server.port": port === "" ? protocol === "https:" ? 443 : 80 : Number(port)
+    }
+  } catch {
+    return {}
+  }
+}
+
+/** What is known when there is a session. */
+export const sessionAttributes = ({ generation, info }: McpSession.McpSession): Attributes => ({
+  "mcp.protocol.version": McpError.displayText(info.protocolVersion, 64),
+  "mcp.runtime.generation": generation
+})
+
+/** What a request is about. */
+export const requestAttributes = (
+  method: string,
+  target: string | undefined,
+  uri: string | undefined
+): Attributes => ({
+  "mcp.method.name": method,
+  ...(target !== undefined && method === "tools/call" && {
+    "gen_ai.tool.name": target,
+    "gen_ai.operation.name": "execute_tool"
+  }),
+  ...(target !== undefined && method === "prompts/get" && { "gen_ai.prompt.name": target }),
+  ...(uri !== undefined && { "mcp.resource.uri": McpError.displayText(uri, 512) })
+})
