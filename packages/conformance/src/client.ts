@@ -18,7 +18,7 @@ import { type Scenario, scenarioOf } from "./client/scenarios.js"
 import * as Task from "./client/task.js"
 
 /** Shorter than what the runner waits: a client that hangs says so itself. */
-const deadline = "20 seconds"
+const deadline = "40 seconds"
 
 const services = Layer.provideMerge(
   NodeMcp.layerTransport,

@@ -20,9 +20,12 @@ const client = (env: { readonly [name: string]: string }, ...args: ReadonlyArray
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
+/** A program that is compiled as it starts, on a machine that does other things meanwhile. */
+const options = { timeout: 120_000 }
+
 const nobody = "http://127.0.0.1:9/mcp"
 
-describe("the client says what is wrong", () => {
+describe("the client says what is wrong", options, () => {
   it.live("with what the suite gives", () =>
     Effect.gen(function*() {
       const outcomes = yield* Effect.all([

@@ -17,7 +17,7 @@ describe("the options", () => {
       revision: undefined,
       extensions: false,
       repeat: 1,
-      seconds: 30,
+      seconds: 60,
       verbose: false,
       report: undefined
     })

@@ -45,6 +45,10 @@ describe("a verdict", () => {
     assert.deepStrictEqual(problems(["SUCCESS"], { ended: { _tag: "TimedOut" } }), [
       "it did not end in time and was killed"
     ])
+    assert.deepStrictEqual(problems([], { ended: { _tag: "TimedOut" }, checks: undefined, log: "it has begun\n" }), [
+      "it did not end in time and was killed: it has begun",
+      "the suite has written no checks"
+    ])
     const ended = { _tag: "Exited", code: 1, leftProcesses: true } as const
     assert.deepStrictEqual(problems(["SUCCESS"], { ended, log: "bad" }), [
       "processes of the client were left behind",

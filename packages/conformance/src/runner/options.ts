@@ -21,7 +21,7 @@ export const usage = `npm run conformance -- [options]
   --spec-version <revision>  only the runs of ${revisions.join(", ")}
   --extensions               only the extensions
   --repeat <n>               each run so often
-  --timeout <seconds>        how long a run may take (30)
+  --timeout <seconds>        how long a run may take (60)
   --client <file>            another client than ours
   --verbose                  everything that the suite writes
   --report <file>            writes the table into this page`
@@ -37,7 +37,7 @@ export const parse = (args: ReadonlyArray<string>): Either.Either<Options, strin
             "spec-version": { type: "string" },
             "extensions": { type: "boolean", default: false },
             "repeat": { type: "string", default: "1" },
-            "timeout": { type: "string", default: "30" },
+            "timeout": { type: "string", default: "60" },
             "client": { type: "string", default: fileURLToPath(new URL("../client.js", import.meta.url)) },
             "verbose": { type: "boolean", default: false },
             "report": { type: "string" }

@@ -52,17 +52,20 @@ export const judge = (evidence: Evidence): Verdict => {
   return { counts, problems: [...how(evidence), ...refuted, ...proof] }
 }
 
+/** The end of what was said, if anything was. */
+const after = (text: string): string => text.trim() === "" ? "" : `: ${text.trim().slice(-2000)}`
+
 /** What is wrong with the way it ended. */
 const how = ({ ended, log, stderr }: Evidence): ReadonlyArray<string> => {
-  const said = stderr.trim() === "" ? "" : `: ${stderr.trim().slice(-2000)}`
-  if (ended._tag === "TimedOut") return [`it did not end in time and was killed${said}`]
+  // The suite writes down what the client has said when that has ended.
+  if (ended._tag === "TimedOut") return [`it did not end in time and was killed${after(log)}`]
   const [, code] = /^Client exited with code (-?\d+)$/m.exec(log) ?? []
   return [
-    ...(code === undefined ? [] : [`the client has ended with exit code ${code}${said}`]),
+    ...(code === undefined ? [] : [`the client has ended with exit code ${code}${after(stderr)}`]),
     ...(ended.leftProcesses ? ["processes of the client were left behind"] : []),
     // Where the checks, and what is said here, do not explain it.
     ...(ended.code === 0 || code !== undefined || /^Failed Checks:$|^Warning Checks:$/m.test(log)
       ? []
-      : [`the suite has ended with exit code ${ended.code}: ${log.trim().slice(-2000)}`])
+      : [`the suite has ended with exit code ${ended.code}${after(log)}`])
   ]
 }
