@@ -91,6 +91,20 @@ describe("transport: auto", () => {
       }))
   }
 
+  it.scoped("an answer whose id can't be made a text is no answer to initialize", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient((_) =>
+        _.sse().data(eventOf({ jsonrpc: "2.0", id: { toString: null }, result: {} }))
+      )
+      const recorded = record()
+      const transport = yield* openScripted(client, recorded, {}, "auto")
+      transport.send(initialize)
+      assert.strictEqual(recorded.messages.length, 1)
+      client.last().data(eventOf(response(0)))
+      assert.deepStrictEqual(recorded.messages[1], response(0))
+      assert.strictEqual(recorded.failed.length, 0)
+    }))
+
   it.scoped("Streamable HTTP that works is remembered: a later 404 is never a reason to try the other", () =>
     Effect.gen(function*() {
       let known = true

@@ -101,7 +101,17 @@ describe("classify", () => {
       assert.isTrue(error._tag === "HttpError" && error.code === -32000)
       assert.deepStrictEqual(error._tag === "HttpError" ? error.data : undefined, [1])
     }
-    for (const other of [body(8), body(7).slice(0, -2), "[]", "{}", "{\"error\":{\"code\":\"1\"}}"]) {
+    for (
+      const other of [
+        body({ toString: null }),
+        body([7]),
+        body(8),
+        body(7).slice(0, -2),
+        "[]",
+        "{}",
+        "{\"error\":{\"code\":\"1\"}}"
+      ]
+    ) {
       const error = ofRefusal(400, { body: other })
       assert.isTrue(error._tag === "HttpError" && error.code === undefined)
     }

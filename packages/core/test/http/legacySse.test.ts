@@ -209,6 +209,24 @@ describe("HTTP+SSE of 2024-11-05", () => {
       assert.isTrue(streamOf(client).open)
     }))
 
+  for (const [body, status] of [["", 404], ["Bad Request: No valid session ID provided", 400]] as const) {
+    it.scoped(`an endpoint that has accepted messages, and then says ${status}: the session is lost`, () =>
+      Effect.gen(function*() {
+        const client = serving((_) =>
+          _.status(_.rpc.method === "lost" ? status : 202, _.rpc.method === "lost" ? body : "")
+        )
+        const recorded = record()
+        const transport = yield* open(client, recorded)
+        transport.send(request(1, "lost"))
+        transport.send(request(2, "initialize"))
+        transport.send(request(3, "lost"))
+        assert.deepStrictEqual(recorded.failed.map((_) => [_.id, _.error._tag, _.error.executed]), [
+          [1, "HttpError", "no"],
+          [3, "SessionExpired", "no"]
+        ])
+      }))
+  }
+
   it.scoped("H11: release frees a POST; a late refusal of it is not told", () =>
     Effect.gen(function*() {
       const client = serving(() => {})

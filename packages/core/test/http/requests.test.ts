@@ -244,7 +244,7 @@ describe("requests over Streamable HTTP", () => {
           requestHeaders: Effect.succeed({ "x-key": Redacted.make("dynamic-secret") })
         },
         "http",
-        "http://server.test/mcp?key=query%2Fsecret&a=b"
+        "https://server.test/mcp?key=query%2Fsecret&a=b"
       )
       transport.send(initialize)
       yield* client.until(() => client.exchanges.length === 1)
@@ -463,7 +463,7 @@ describe("requests over Streamable HTTP", () => {
           requestHeaders: Effect.succeed({ AUTHORIZATION: Redacted.make("Bearer dynamic-token") })
         },
         "http",
-        "http://user:p%40ss@server.test/mcp?a=b#c"
+        "https://user:p%40ss@server.test/mcp?a=b#c"
       )
       transport.send(request(1, "a"))
       assert.deepInclude(client.last().request.headers, {
@@ -473,7 +473,7 @@ describe("requests over Streamable HTTP", () => {
         "content-type": "application/json"
       })
       assert.strictEqual(Object.keys(client.last().request.headers).length, 4)
-      assert.strictEqual(client.last().request.url, "http://server.test/mcp?a=b")
+      assert.strictEqual(client.last().request.url, "https://server.test/mcp?a=b")
     }))
 
   it.scoped("a user in the URL becomes Basic credentials, unless a header says otherwise", () =>
@@ -519,9 +519,8 @@ describe("requests over Streamable HTTP", () => {
         Deferred.await(gate),
         Effect.onInterrupt(Effect.never, () => Effect.sync(() => released = true))
       ]
-      const transport = yield* openScripted(client, recorded, {
-        requestHeaders: Effect.suspend(() => sources[runs++]!) as never
-      })
+      const requestHeaders = Effect.suspend(() => sources[runs++]!) as never
+      const transport = yield* openScripted(client, recorded, { requestHeaders }, "http", "https://server.test/mcp")
       for (let id = 1; id <= 5; id++) transport.send(request(id, "a"))
       assert.strictEqual(client.exchanges.length, 1)
       assert.deepStrictEqual(recorded.failed.map((_) => [_.id, _.error._tag, _.error.executed]), [

@@ -3,11 +3,12 @@
  *
  * `--minutes <n>` (3) or `--rounds <n>`: how long. `--seed <n>`: the same plan again. `--round <n>`: this round of it alone.
  * `--steps <n>` (600) and `--events <n>` (30): the size of a round; other sizes are other plans. Ends with an error, and the
- * evidence, if anything is wrong.
+ * evidence, if anything is wrong. Ctrl-C ends it and all its processes.
  */
-import { Cause, Effect, Exit } from "effect"
+import { Cause, Effect, Exit, FiberId } from "effect"
 import { parseArgs } from "node:util"
-import { type Options, type Round, run } from "./soak.js"
+import { Watchdog } from "../fuzz/watchdog.js"
+import { type Options, type Report, type Round, run } from "./soak.js"
 import { lineOf, neverHappened, summaryOf } from "./table.js"
 
 const names = ["minutes", "rounds", "seed", "round", "steps", "events"] as const
@@ -20,8 +21,9 @@ const number = (name: typeof names[number]): number | undefined => {
   const text = values[name]
   if (text === undefined) return undefined
   const value = Number(text)
-  if (typeof text === "string" && text !== "" && Number.isFinite(value) && value >= 0) return value
-  process.stderr.write(`--${name} must be a number, not "${String(text)}"\n`)
+  const isFit = name === "minutes" ? Number.isFinite(value) : Number.isInteger(value)
+  if (text !== "" && isFit && value >= (name === "seed" || name === "round" ? 0 : 1 / 60)) return value
+  process.stderr.write(`--${name} must be a number, not "${text}"\n`)
   return process.exit(2)
 }
 
@@ -41,7 +43,7 @@ const options: Options = {
   from: round ?? 0,
   rounds: rounds ?? mostRounds,
   millis: rounds === undefined ? minutes * 60_000 : Infinity,
-  managerRounds: Number(process.env.MR ?? 4),
+  managerRounds: 4,
   heapSlack: 2 * 1024 * 1024,
   onRound: (round) => {
     process.stdout.write(`${lineOf(round, before)}\n`)
@@ -52,7 +54,28 @@ const options: Options = {
 process.stdout.write(`seed ${seed}, ${size.steps} steps and ${size.events} events per round\n`)
 const started = performance.now()
 
-Effect.runFork(run(options)).addObserver((exit) => {
+/** How long it may take to end what there is when somebody has had enough of it. */
+const patience = 15_000
+
+/** A loop that never ends can't be noticed by who is in it. */
+const watchdog = new Watchdog()
+watchdog.watch("the event loop of the soak", seed)
+let beats = 0
+setInterval(() => watchdog.seen(++beats), 1000).unref()
+
+const soak = Effect.runFork(run(options))
+
+for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
+  process.once(signal, () => {
+    process.stderr.write(`${signal}: everything is ended; seed ${seed}\n`)
+    soak.removeObserver(tell)
+    soak.addObserver(() => process.exit(code))
+    soak.unsafeInterruptAsFork(FiberId.none)
+    setTimeout(() => process.exit(code), patience)
+  })
+}
+
+function tell(exit: Exit.Exit<Report, unknown>): void {
   const seconds = ((performance.now() - started) / 1000).toFixed(0)
   if (Exit.isFailure(exit)) {
     process.stderr.write(`The soak itself failed after ${seconds} s, seed ${seed}: ${Cause.pretty(exit.cause)}\n`)
@@ -68,5 +91,9 @@ Effect.runFork(run(options)).addObserver((exit) => {
     return process.exit(0)
   }
   process.stderr.write(`Violated, seed ${seed}, ${seconds} s:\n${violations.map((_) => `- ${_}`).join("\n")}\n`)
+  const again = [["seed", seed], ["round", before?.round ?? 0], ["steps", size.steps], ["events", size.events]]
+  process.stderr.write(`Again: npm run soak -- ${again.map(([name, value]) => `--${name} ${value}`).join(" ")}\n`)
   process.exit(1)
-})
+}
+
+soak.addObserver(tell)

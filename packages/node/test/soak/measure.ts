@@ -10,8 +10,10 @@ import { runInNewContext } from "node:vm"
 import { childrenOf } from "../internal/processes.js"
 
 export interface Sample {
-  /** Bytes, buffers included. */
+  /** Bytes, without buffers. */
   readonly heap: number
+  /** Bytes of buffers. */
+  readonly external: number
   readonly descriptors: number
   /** Of these. */
   readonly sockets: number
@@ -55,7 +57,8 @@ export const sample: Effect.Effect<Sample> = Effect.gen(function*() {
   const timers = resources.filter((_) => _ === "Timeout" || _ === "Immediate").length
   const descriptors = readdirSync("/proc/self/fd")
   return {
-    heap: heapUsed + external,
+    heap: heapUsed,
+    external,
     descriptors: descriptors.length,
     sockets: descriptors.filter(isSocket).length,
     children: childrenOf(process.pid).length,
@@ -81,8 +84,14 @@ export const slope = (values: ReadonlyArray<number>): number => {
 
 const megabyte = 1024 * 1024
 
+/** Fewer rounds say nothing of the heap: the compiler is still at work. */
+export const fewestRounds = 12
+
 /** What a process compiles and caches in its first rounds is no leak. */
 export const warmUp = (rounds: number): number => Math.floor(rounds * 0.35)
+
+/** The reader of a process keeps up to 4 MB for its next long line, and there are three: they come and go. */
+const bufferSlack = 12 * megabyte
 
 /** How much more there may be at rest: sockets and what belongs to them come and go with the load. */
 const kinds = [
@@ -106,10 +115,14 @@ export const growth = (samples: ReadonlyArray<Sample>, heapSlack: number): Reado
   if (first === undefined || last === undefined) return ["nothing was measured"]
   const found: Array<string> = []
   const byLine = slope(judged.map((_) => _.heap)) * (judged.length - 1)
-  if (byLine > heapSlack && last.heap - first.heap > heapSlack / 2) {
+  if (samples.length >= fewestRounds && byLine > heapSlack && last.heap - first.heap > heapSlack / 2) {
     found.push(`the heap grows by ${(byLine / megabyte).toFixed(2)} MB in ${judged.length - 1} rounds`)
   }
   const early = samples.slice(0, Math.max(1, Math.floor(samples.length / 2)))
+  const buffers = Math.max(...early.map((_) => _.external))
+  if (last.external > buffers + bufferSlack) {
+    found.push(`buffers: ${last.external} bytes, while there were ${buffers} at most before`)
+  }
   for (const [kind, slack] of kinds) {
     const most = Math.max(...early.map((_) => _[kind]))
     if (last[kind] > most + slack) found.push(`${kind}: ${last[kind]}, while there were ${most} at most before`)

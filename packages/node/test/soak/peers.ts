@@ -50,9 +50,11 @@ export class Peer {
     if (child === undefined) return
     this.child = undefined
     this.waiting.length = 0
-    const exit = once(child, "exit")
-    child.kill("SIGKILL")
-    await exit
+    if (child.exitCode === null && child.signalCode === null) {
+      const exit = once(child, "exit")
+      child.kill("SIGKILL")
+      await exit
+    }
     child.stdin?.destroy()
     child.stdout?.destroy()
   })

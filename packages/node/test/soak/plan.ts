@@ -211,7 +211,7 @@ const events: ReadonlyArray<Weighted<readonly [EventKind, ReadonlyArray<Wire>, .
   [4, ["streams", ["http", "legacy"]]],
   [2, ["endStreams", ["http", "legacy"]]],
   [4, ["sockets", ["http", "legacy"]]],
-  [4, ["revoke", ["http"]]],
+  [1, ["revoke", ["http"]]],
   [3, ["flood", ["http", "legacy"]]],
   [3, ["junk", ["http", "legacy"]]],
   [3, ["ask", ["http", "legacy"]]],

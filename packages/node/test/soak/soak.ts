@@ -4,7 +4,7 @@
  * Owns: the order of things in a round and in a run, and that a round ends whatever happens in it.
  * May not touch: what a step or an event is, what must hold at rest.
  */
-import { Effect, Exit, Fiber, Logger, LogLevel } from "effect"
+import { Effect, Fiber, Logger, LogLevel } from "effect"
 import { disturb } from "./disturb.js"
 import { Ledger } from "./ledger.js"
 import { deadlines } from "./lineup.js"
@@ -57,6 +57,9 @@ const slack = 60_000
 /** The deadline of a call, a listing of all servers before it, and slack. */
 const bound = deadlines.total + deadlines.listing + slack
 
+/** Of everything in a round: all of its bounds one after the other would be hours. */
+const roundBound = 600_000
+
 /** Events wait for each other: each for a connecting and a closing. */
 const boundOf = (events: number): number => events * (deadlines.connect + deadlines.close) + slack
 
@@ -88,7 +91,7 @@ export const run = (options: Options): Effect.Effect<Report, unknown> =>
       const began = performance.now()
       const number = options.from + i
       const today = plan(options.seed, number, options)
-      const isOver = yield* soak.round(today)
+      const isOver = yield* soak.bounded(today)
       stage.violations.push(...unheard.splice(0))
       const isLast = (i + 1) % options.managerRounds === 0
       if (isOver && isLast) {
@@ -114,6 +117,7 @@ export const run = (options: Options): Effect.Effect<Report, unknown> =>
     }
     const isSound = rounds.every((_) => _.violations.length === 0)
     yield* stage.endCurrent
+    soak.auditLate()
     const atTheEnd = isSound ? yield* Rest.nothingLeft(stage, before) : []
     return {
       rounds,
@@ -147,8 +151,16 @@ class Soak {
     private readonly ledger: Ledger
   ) {}
 
-  /** One round. Whether it has come to an end: otherwise nothing more can be said. */
-  round(today: Plan): Effect.Effect<boolean> {
+  /** One round, in bounded time. Whether it has come to an end: otherwise nothing more can be said. */
+  bounded(today: Plan): Effect.Effect<boolean> {
+    return Effect.map(Effect.timeoutOption(Effect.disconnect(this.round(today)), roundBound), (ended) => {
+      if (ended._tag === "Some") return ended.value
+      this.stage.violations.push(`round ${today.round} did not end within ${roundBound} ms`)
+      return false
+    })
+  }
+
+  private round(today: Plan): Effect.Effect<boolean> {
     const { stage } = this
     return Effect.gen(this, function*() {
       yield* stage.total("connectAll", stage.current.start)
@@ -221,12 +233,22 @@ class Soak {
 
   /** All calls of this round, and what ran late of earlier ones. */
   private audit({ steps }: Plan): void {
-    const { journals, violations } = this.stage
+    const { journals } = this.stage
     const first = steps[0]!.key
     const executed = journals.executed()
     this.executions += executed.length
     const late = executed.filter((key) => key < first).map((key) => this.stepOf(key))
-    const wrong = [...steps, ...late].flatMap((step) => {
+    this.judge([...steps, ...late])
+  }
+
+  /** What has run since the last round was over. */
+  auditLate(): void {
+    this.judge(this.stage.journals.executed().map((key) => this.stepOf(key)))
+  }
+
+  private judge(steps: ReadonlyArray<Step>): void {
+    const { journals, violations } = this.stage
+    const wrong = steps.flatMap((step) => {
       const found = this.ledger.judge(entryOf(step), journals.executionsOf(step.key))
       return found === undefined ? [] : [`${this.evidence(step)}: ${found}`]
     })
@@ -258,6 +280,3 @@ const turns = (count: number): Effect.Effect<void> =>
 const turnOfTheLoop = Effect.async<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
-
-export const hasFailed = (exit: Exit.Exit<Report, unknown>): boolean =>
-  Exit.isFailure(exit) || exit.value.violations.length > 0

@@ -12,6 +12,7 @@ import type { Scope } from "effect"
 import { join } from "node:path"
 import * as FileTokens from "../../src/FileTokens.js"
 import { directory } from "../internal/connections.js"
+import { guard } from "./guardian.js"
 import { Journals } from "./journals.js"
 import { Lineup } from "./lineup.js"
 import * as Peers from "./peers.js"
@@ -44,12 +45,16 @@ export class Stage {
   static readonly make = (capacity: number): Effect.Effect<Stage, unknown, Scope.Scope> =>
     Effect.gen(function*() {
       const path = yield* directory
+      yield* guard(path)
       const journals = new Journals(path, capacity)
       const peers = yield* Peers.make((_) => journals.file(_))
       const services = yield* Layer.build(live(path))
       const lineup = new Lineup(peers, path, (_) => journals.file(_))
       const current = yield* Effect.provide(Running.make(lineup), services)
-      return new Stage(peers, journals, path, services, current)
+      const stage = new Stage(peers, journals, path, services, current)
+      // An interrupted soak leaves nothing either.
+      yield* Effect.addFinalizer(() => stage.end(stage.current))
+      return stage
     })
 
   /** Another manager, and the end of the one before. */

@@ -150,7 +150,8 @@ class Auto implements MessageTransport {
   private noteAnswer(kind: "http" | "sse", message: unknown): void {
     if (this.answered) return
     const { id, method } = message as { readonly id?: unknown; readonly method?: unknown }
-    if (method !== undefined || this.initialize === undefined || String(id) !== String(this.initialize.id)) return
+    if (method !== undefined || this.initialize === undefined) return
+    if (typeof id === "object" || String(id) !== String(this.initialize.id)) return
     this.answered = true
     this.memory.verdict = kind
   }

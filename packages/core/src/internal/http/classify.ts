@@ -221,7 +221,7 @@ const rpcErrorOf = (body: string, { id, secrets }: Asked): RpcError | undefined 
   if (typeof code !== "number") return undefined
   const about = message.id
   const exact = about !== undefined && about !== null
-  if (exact && (id === undefined || String(about) !== String(id))) return undefined
+  if (exact && (id === undefined || typeof about === "object" || String(about) !== String(id))) return undefined
   return { code, exact, data: shownData(data, secrets) }
 }
 

@@ -256,7 +256,9 @@ export class Exchange implements HttpListener {
 
   private tellAccepted(credentials: Credentials): void {
     const sent = this.request.headers["authorization"]
-    if (sent !== undefined) credentials.accepted(sent)
+    if (sent === undefined) return
+    credentials.accepted(sent)
+    this.wire.onAccepted?.(sent)
   }
 
   private authorize(credentials: Credentials, refusal: Refusal): void {

@@ -16,12 +16,11 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { HttpClient, HttpFailure } from "../../HttpExchange.js"
-import type { Credentials } from "../../McpAuth.js"
+import type { HttpFailure } from "../../HttpExchange.js"
 import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
-import type { MessageTransport, TransportEvents } from "../../McpTransport.js"
+import type { MessageTransport } from "../../McpTransport.js"
 import { shownAs } from "../shownAs.js"
 import * as Classify from "./classify.js"
 import type { StreamEnd } from "./eventReader.js"
@@ -35,19 +34,11 @@ import { Note, operationOf, tooMany } from "./note.js"
 import type { Wire } from "./wire.js"
 import * as Wires from "./wire.js"
 
-export const open = (
-  config: McpConfig.AnyHttpConfig,
-  client: HttpClient,
-  events: TransportEvents,
-  credentials?: Credentials
-): Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope> =>
-  Effect.flatMap(Wires.make(config, client, events, credentials), (wire) =>
-    Effect.acquireRelease(
-      Effect.sync(() => new LegacySse(wire)),
-      (transport) => transport.close
-    )).pipe(
-      Effect.flatMap((transport) => Effect.as(Effect.onError(transport.opened, () => transport.close), transport))
-    )
+export const open = (...parts: Wires.Parts): Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope> =>
+  Effect.flatMap(
+    Wires.scoped(parts, (wire) => new LegacySse(wire)),
+    (transport) => Effect.as(Effect.onError(transport.opened, () => transport.close), transport)
+  )
 
 const operation = "open"
 
@@ -57,6 +48,8 @@ class LegacySse implements MessageTransport, Reader, Source {
   private endpoint: string | undefined = undefined
   private version: string | undefined = undefined
   private lost: string | undefined = undefined
+  /** The endpoint has accepted a message. */
+  private worked = false
   shownSecrets: ReadonlyArray<string> = []
   private resume: ((effect: Effect.Effect<void, McpError.McpError>) => void) | undefined = undefined
 
@@ -129,8 +122,10 @@ class LegacySse implements MessageTransport, Reader, Source {
       url: this.endpoint,
       headers: this.headers({ "content-type": "application/json" }),
       sessionId: undefined,
-      sessionWorked: () => false,
-      onAccepted: () => {},
+      sessionWorked: () => this.worked,
+      onAccepted: () => {
+        this.worked = true
+      },
       onSettled: id === undefined
         ? (error) => {
           this.notes.delete(note)

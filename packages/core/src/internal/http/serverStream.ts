@@ -120,12 +120,21 @@ export class ServerStream implements Reader {
     const { wire } = this.context
     if (wire.closed) return
     this.warn(`HTTP ${status}; it is not opened again`)
-    if (wire.credentials === undefined || wire.unfollow !== undefined) return
-    wire.unfollow = wire.credentials.follow(() => {
-      if (this.unauthorized < 2) return
-      this.unauthorized = 0
-      this.open()
-    })
+    if (wire.credentials === undefined) return
+    // A call may bring new ones, which nobody is told of but who sees that they are accepted.
+    const refused = wire.credentials.current()?.header
+    wire.onAccepted = (sent) => {
+      if (sent !== refused) this.authorized()
+    }
+    wire.unfollow ??= wire.credentials.follow(() => this.authorized())
+  }
+
+  /** There are new credentials. */
+  private authorized(): void {
+    if (this.unauthorized < 2) return
+    this.context.wire.onAccepted = undefined
+    this.unauthorized = 0
+    this.open()
   }
 
   private readonly open = (): void => {

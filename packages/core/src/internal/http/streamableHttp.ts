@@ -9,12 +9,10 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { HttpClient } from "../../HttpExchange.js"
-import type { Credentials } from "../../McpAuth.js"
 import * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
-import type { MessageTransport, TransportEvents } from "../../McpTransport.js"
+import type { MessageTransport } from "../../McpTransport.js"
 import { shownAs } from "../shownAs.js"
 import { HttpSession } from "./httpSession.js"
 import { Inbox } from "./inbox.js"
@@ -30,17 +28,8 @@ import * as Wires from "./wire.js"
 /** How long the opening of a session waits for the standalone stream, in milliseconds. */
 const listenTime = 500
 
-export const open = (
-  config: McpConfig.AnyHttpConfig,
-  client: HttpClient,
-  events: TransportEvents,
-  credentials?: Credentials
-): Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope> =>
-  Effect.flatMap(Wires.make(config, client, events, credentials), (wire) =>
-    Effect.acquireRelease(
-      Effect.sync(() => new StreamableHttp(wire)),
-      (transport) => transport.close
-    ))
+export const open = (...parts: Wires.Parts): Effect.Effect<MessageTransport, McpError.McpError, Scope.Scope> =>
+  Wires.scoped(parts, (wire) => new StreamableHttp(wire))
 
 class StreamableHttp implements MessageTransport {
   private readonly session: HttpSession

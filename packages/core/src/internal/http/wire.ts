@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import type { HttpClient } from "../../HttpExchange.js"
 import type { Authorization, Credentials } from "../../McpAuth.js"
 import * as McpConfig from "../../McpConfig.js"
@@ -63,6 +64,8 @@ export interface Wire {
   readonly hidden: Hidden
   /** Ends what waits for new credentials. */
   unfollow: (() => void) | undefined
+  /** Is told of each request that was accepted, by the credentials that it was sent with. */
+  onAccepted: ((sent: string) => void) | undefined
 }
 
 /** For a message without an answer, where requests have no deadline. */
@@ -75,12 +78,24 @@ const notesOf = (config: McpConfig.AnyHttpConfig, timers: Timers): Wire["notes"]
   return { usual: new Linger(timers, usual), cancelled: new Linger(timers, Math.min(usual, cancelledTime)) }
 }
 
-export const make = (
+export type Parts = [
   config: McpConfig.AnyHttpConfig,
   client: HttpClient,
   events: TransportEvents,
   credentials?: Credentials
-): Effect.Effect<Wire, McpError.McpError> =>
+]
+
+/** A transport over a wire of its own, until the scope closes. */
+export const scoped = <T extends { readonly close: Effect.Effect<void> }>(
+  parts: Parts,
+  transport: (wire: Wire) => T
+): Effect.Effect<T, McpError.McpError, Scope.Scope> =>
+  Effect.flatMap(
+    make(...parts),
+    (wire) => Effect.acquireRelease(Effect.sync(() => transport(wire)), (_) => _.close)
+  )
+
+const make = (...[config, client, events, credentials]: Parts): Effect.Effect<Wire, McpError.McpError> =>
   Effect.zipWith(targetOf(config), Timer.make, (target, timers) => ({
     config,
     server: config.name,
@@ -96,7 +111,8 @@ export const make = (
     closed: false,
     authorized: undefined,
     hidden: new Hidden(target.secrets),
-    unfollow: undefined
+    unfollow: undefined,
+    onAccepted: undefined
   }))
 
 const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpError.McpError> => {

@@ -10,11 +10,13 @@ import { flood, makePeer, question } from "./peer.mjs"
 
 const [answers, port, guard] = process.argv.slice(2)
 const isGuarded = guard === "guarded"
-const tokenSeconds = 5
+const tokenSeconds = 20
 
 const sessions = new Map()
 const sockets = new Set()
-const tokens = new Map()
+/** Those that were accepted once: only these are revoked, for one that is refused at once is not renewed for minutes. */
+const used = new Set()
+const revoked = new Set()
 /** Answers that wait to be asked for again, by the id of the event before them. */
 const kept = new Map()
 let lastSession = 0
@@ -108,7 +110,10 @@ const commands = {
   streams: () => streams().forEach((_) => _.destroy()),
   endStreams: () => streams().forEach((_) => _.end()),
   sockets: () => sockets.forEach((_) => _.destroy()),
-  revoke: () => tokens.clear(),
+  revoke: () => {
+    used.forEach((_) => revoked.add(_))
+    used.clear()
+  },
   flood: () => flood((message) => push(event(message))),
   junk: () => junk.forEach(push),
   ask: () => push(event(question(lastEvent++)))
@@ -206,14 +211,17 @@ const passes = (request, response, origin) => {
     return false
   }
   if (request.url === "/token") {
-    const token = `token-${process.pid}-${++lastToken}`
-    tokens.set(token, Date.now() + tokenSeconds * 1000)
+    // Another process that comes back at this port must know it.
+    const token = `token-${process.pid}-${++lastToken}-${Date.now() + tokenSeconds * 1000}`
     note("flaw token")
     json(response, { access_token: token, token_type: "Bearer", expires_in: tokenSeconds })
     return false
   }
   const token = (request.headers.authorization ?? "").slice("Bearer ".length)
-  if ((tokens.get(token) ?? 0) > Date.now()) return true
+  if (Number(/^token-\d+-\d+-(\d+)$/.exec(token)?.[1] ?? 0) > Date.now() && !revoked.has(token)) {
+    used.add(token)
+    return true
+  }
   const where = `${origin}/.well-known/oauth-protected-resource/mcp`
   response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${where}"` }).end()
   return false
