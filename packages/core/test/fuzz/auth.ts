@@ -70,7 +70,8 @@ const reading = (unit: string) => (size: number) => {
 export const challengesPart = part({
   name: "challenges",
   about: "any header is read once, and what is well-formed is read as it is meant",
-  inputs: 3000,
+  inputs: 2000,
+  share: 2,
   input: FastCheck.record({ header, wellFormed }),
   check: ({ header, wellFormed }) => {
     const found = Challenges.parse(header)
@@ -265,8 +266,8 @@ const mostRequests = 200
 export const authPart = part({
   name: "auth",
   about: "whatever authorization servers say: a token that can be sent, or a typed error; no secret to anybody else",
-  inputs: 500,
-  share: 0.5,
+  inputs: 150,
+  share: 0.2,
   input: FastCheck.record({
     replies: FastCheck.array(
       FastCheck.oneof({ arbitrary: FastCheck.constant(good), weight: 3 }, { arbitrary: reply, weight: 2 }),

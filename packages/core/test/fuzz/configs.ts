@@ -179,7 +179,7 @@ const files = (text: (size: number) => string) => (size: number) => {
 export const configFilesPart = part({
   name: "config-files",
   about: "a file of any content costs no more than itself, and shows no value",
-  inputs: 1500,
+  inputs: 800,
   share: 1.5,
   input: file,
   check: (given) => {
@@ -282,7 +282,8 @@ const quietly = (exit: Exit.Exit<unknown, unknown>, what: string, isHidden: bool
 export const configValuesPart = part({
   name: "config-values",
   about: "a configuration of any values is decoded, or refused with the field and without the value",
-  inputs: 1500,
+  inputs: 1000,
+  share: 1,
   input: FastCheck.record({ which: FastCheck.nat({ max: configs.length - 1 }), changes: edits(3) }),
   check: ({ changes, which }) => {
     const moved = changes.some((_) => _.by === "swap" || _.by === "rename" || _.by === "repeat")
@@ -380,7 +381,8 @@ const parsing = (unit: string) => (size: number) => {
 export const referencesPart = part({
   name: "references",
   about: "references are those that a slow parser finds",
-  inputs: 5000,
+  inputs: 2500,
+  share: 2,
   input: FastCheck.array(FastCheck.oneof({ arbitrary: referencePiece, weight: 6 }, { arbitrary: texts, weight: 1 }), {
     maxLength: 12
   }).map((_) => _.join("")),

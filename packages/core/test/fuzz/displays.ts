@@ -59,8 +59,8 @@ const showing = (unit: string) => (size: number) => {
 export const displaysPart = part({
   name: "displays",
   about: "what is shown is bounded, clean, and without secrets",
-  inputs: 3000,
-  share: 1,
+  inputs: 1500,
+  share: 1.5,
   input: FastCheck.record({
     secret,
     spelling: FastCheck.nat({ max: 4 }),

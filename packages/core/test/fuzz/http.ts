@@ -191,6 +191,27 @@ const good: Reply = {
   after: undefined
 }
 
+/** Sent elsewhere; or an answer to what was never asked, in a refusal. */
+const sendsAway: FastCheck.Arbitrary<Reply> = FastCheck.record({
+  status: FastCheck.constantFrom(307, 308, 301),
+  to: FastCheck.constantFrom("https://evil.example/mcp", "//evil.example/", "http://mcp.example/mcp", "/moved", "/mcp")
+}).map(({ status, to }) => ({ ...good, status, headers: [["location", to]] }))
+
+const misnamed: FastCheck.Arbitrary<Reply> = FastCheck.record({
+  status: FastCheck.constantFrom(200, 400, 404, 500),
+  id: FastCheck.constantFrom<Array<unknown>>({ toString: null }, [1], [[]], null, "1", 1.5, -1),
+  isError: FastCheck.boolean()
+}).map(({ id, isError, status }) => ({
+  ...good,
+  status,
+  body: {
+    kind: "value",
+    value: {
+      value: { jsonrpc: "2.0", id, ...(isError ? { error: { code: -32000, message: "no" } } : { result: {} }) }
+    }
+  }
+}))
+
 interface Input {
   readonly transport: number
   /** Taken by the requests in turn. */
@@ -200,7 +221,12 @@ interface Input {
 const input: FastCheck.Arbitrary<Input> = FastCheck.record({
   transport: FastCheck.constantFrom(0, 0, 0, 0, 1, 2),
   replies: FastCheck.array(
-    FastCheck.oneof({ arbitrary: FastCheck.constant(good), weight: 3 }, { arbitrary: reply, weight: 3 }),
+    FastCheck.oneof(
+      { arbitrary: FastCheck.constant(good), weight: 6 },
+      { arbitrary: reply, weight: 6 },
+      { arbitrary: sendsAway, weight: 1 },
+      { arbitrary: misnamed, weight: 1 }
+    ),
     { minLength: 1, maxLength: 10 }
   )
 })
@@ -348,8 +374,8 @@ const mostRequests = 5000
 export const httpPart = part({
   name: "http",
   about: "whatever comes back: operations end, nothing stays open, nothing strange is sent, no secret shows",
-  inputs: 1200,
-  share: 2,
+  inputs: 300,
+  share: 1,
   input,
   check: async ({ replies, transport }) => {
     const clients: Array<Client> = []

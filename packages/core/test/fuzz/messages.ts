@@ -231,8 +231,8 @@ const boundedAnswers = (wire: Wire) => {
 export const messagesPart = part({
   name: "messages",
   about: "whatever a server says, at any time: every operation ends, and the others are not harmed",
-  inputs: 1500,
-  share: 3,
+  inputs: 400,
+  share: 1.5,
   input,
   check: async (given) => {
     const wire: Wire = new Wire(given.hasty.map((one) => () => valueOf(wire, one)))

@@ -43,7 +43,7 @@ const many = (size: number, tool: (i: number) => ToolNaming.ToolIdentity) => {
 export const namesPart = part({
   name: "names",
   about: "names are different, allowed, and the same in any order",
-  inputs: 3000,
+  inputs: 1000,
   share: 1,
   input: FastCheck.record({
     mode: FastCheck.constantFrom(...modes),
@@ -109,21 +109,49 @@ const slowly = (pattern: ArrayLike<string>, name: ArrayLike<string>): boolean =>
 }
 
 const unit = FastCheck.constantFrom("a", "b", "a", "*", "?", "😀", "\ud83d", "_", "é")
-const pattern = FastCheck.string({ unit, maxLength: 10 })
+/** Of few characters, so that parts of a pattern overlap in a name. */
+const few = FastCheck.constantFrom("a", "b", "*")
+const pattern = FastCheck.oneof(
+  FastCheck.string({ unit, maxLength: 10 }),
+  FastCheck.string({ unit: few, minLength: 2, maxLength: 6 })
+)
+
+/** A name that fits the first pattern, or would, had it one character more. */
+interface Nearly {
+  readonly fill: string
+  readonly without: number | undefined
+}
+
+const nearly: FastCheck.Arbitrary<Nearly> = FastCheck.record({
+  fill: FastCheck.constantFrom("", "", "a", "ab", "😀"),
+  without: FastCheck.option(FastCheck.nat({ max: 8 }), { nil: undefined })
+})
+
+const nearlyOf = (pattern: string, { fill, without }: Nearly): string => {
+  const name = pattern.replaceAll("*", fill)
+  return without === undefined ? name : name.slice(0, without) + name.slice(without + 1)
+}
 
 const matching = (pattern: string, name: string) => () => Matcher.make([pattern]).has(name)
 
 export const filtersPart = part({
   name: "filters",
   about: "a pattern means what a slow matcher says",
-  inputs: 5000,
+  inputs: 3000,
+  share: 2,
   input: FastCheck.record({
     patterns: FastCheck.array(FastCheck.oneof({ arbitrary: pattern, weight: 5 }, { arbitrary: texts, weight: 1 }), {
       maxLength: 4
     }),
-    name: FastCheck.oneof(FastCheck.string({ unit, maxLength: 14 }), texts)
+    given: FastCheck.oneof(
+      FastCheck.string({ unit, maxLength: 14 }),
+      FastCheck.string({ unit: few, maxLength: 4 }),
+      texts,
+      nearly
+    )
   }),
-  check: ({ name, patterns }) => {
+  check: ({ given, patterns }) => {
+    const name = typeof given === "string" ? given : nearlyOf(patterns[0] ?? "", given)
     // With a "?", a character is one of two units; without, units are as good.
     const expected = patterns.some((_) =>
       Matcher.isGlob(_) ? _.includes("?") ? slowly([..._], [...name]) : slowly(_, name) : _ === name

@@ -169,7 +169,7 @@ const byAjv = (draft: 7 | 2020, schema: Schema, values: ReadonlyArray<unknown>):
 export const validationPart = part({
   name: "validation",
   about: "a value fits a schema where ajv says so",
-  inputs: 500,
+  inputs: 300,
   share: 0.5,
   input: FastCheck.record({ usual, values: FastCheck.array(value, { minLength: 1, maxLength: 6 }) }),
   check: ({ usual: { draft, schema }, values }) => {
@@ -242,7 +242,7 @@ const converting = (schema: Schema) => () => [
 export const schemasPart = part({
   name: "schemas",
   about: "any schema and any value: an answer, in bounded time; strict only where it is",
-  inputs: 1500,
+  inputs: 700,
   share: 1.5,
   input: FastCheck.record({
     written: hostileSchema,

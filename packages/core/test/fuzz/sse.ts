@@ -101,6 +101,17 @@ const piece = FastCheck.oneof(
     arbitrary: FastCheck.constantFrom("\ufeff", "\0", "é", "😀", "1", "500", "１", "99999999999999999999", "-1"),
     weight: 3
   },
+  {
+    arbitrary: FastCheck.constantFrom(
+      "data: a\n",
+      "data: b\ndata: c\ndata\n",
+      "id: 2\n",
+      "id: 3\0\n",
+      "event: x\n",
+      "\n"
+    ),
+    weight: 5
+  },
   { arbitrary: FastCheck.string({ maxLength: 8 }), weight: 3 },
   { arbitrary: FastCheck.json({ maxDepth: 1 }), weight: 2 },
   { arbitrary: FastCheck.nat({ max: 300 }).map((_) => "x".repeat(_)), weight: 1 }
@@ -131,8 +142,8 @@ const reading = (size: number, unit: string, step: number) => {
 export const ssePart = part({
   name: "sse",
   about: "the same events as a slow parser written after the specification, however the bytes are cut",
-  inputs: 5000,
-  share: 2,
+  inputs: 2500,
+  share: 3,
   input: FastCheck.record({ bytes, sizes, max: FastCheck.constantFrom(1 << 20, 1 << 20, 0, 10, 100) }),
   check: ({ bytes, max, sizes }) => {
     const expected = slowly(bytes)

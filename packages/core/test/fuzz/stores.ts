@@ -26,7 +26,28 @@ export const damage = FastCheck.array(
   FastCheck.record({
     at: FastCheck.nat({ max: 100_000 }),
     length: FastCheck.oneof(FastCheck.nat({ max: 20 }), FastCheck.constant(1_000_000)),
-    by: FastCheck.constantFrom("", "\u0000", "}", "{", "\"", "x", "1e999", "\ud800", "\ufeff", "[[[[")
+    by: FastCheck.oneof(
+      {
+        arbitrary: FastCheck.constantFrom(
+          "",
+          "\u0000",
+          "}",
+          "{",
+          "]",
+          "\"",
+          "\\",
+          ",",
+          ":",
+          "/*",
+          "//",
+          "null",
+          "[[[["
+        ),
+        weight: 3
+      },
+      { arbitrary: FastCheck.constantFrom("x", "1e999", "\ud800", "\ufeff"), weight: 1 },
+      { arbitrary: FastCheck.string({ maxLength: 5 }), weight: 1 }
+    )
   }),
   { maxLength: 2 }
 )
@@ -52,7 +73,8 @@ const textOf = (value: unknown): string => {
 export const storedPart = part({
   name: "stored-lists",
   about: "a damaged list is none, or has whole items only",
-  inputs: 1500,
+  inputs: 600,
+  share: 1,
   input: FastCheck.record({
     kind: FastCheck.nat({ max: kinds.length - 1 }),
     sample: FastCheck.nat({ max: 100 }),
@@ -142,7 +164,8 @@ const bearer = /^[\x21-\x7e]+$/
 export const recordPart = part({
   name: "stored-tokens",
   about: "a damaged record is none, or one that can be used",
-  inputs: 3000,
+  inputs: 1000,
+  share: 1.5,
   input: FastCheck.record({ changes: edits(3), damage }),
   check: ({ changes, damage }) => {
     const text = damaged(textOf(edited(record, changes)), damage)

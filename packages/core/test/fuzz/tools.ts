@@ -7,6 +7,7 @@
  */
 import { McpConnection, type McpProtocol, ToolOutput, Toolset } from "@mcp-runtime/core"
 import { Effect, Exit, FastCheck, Stream } from "effect"
+import { freeze } from "../../src/internal/protocol/json.js"
 import { holds, same } from "./kit/holds.js"
 import { type Edit, edited, edits, type Hostile, hostile, json, made } from "./kit/hostile.js"
 import { part } from "./kit/part.js"
@@ -75,6 +76,10 @@ const initialized = {
   serverInfo: { name: "f", version: "1" }
 }
 
+/** A list that is not changed has one item that can be anything. */
+const badTools = ({ args: [first], changes }: Input): ReadonlyArray<unknown> =>
+  changes.length > 0 || first === undefined || typeof first === "string" ? [] : [made(first)]
+
 /** Answers as a server of this input does. */
 const serve = (wire: Wire, input: Input, listing: () => number) => (request: McpProtocol.JsonObject) => {
   const { id, method } = request
@@ -90,7 +95,9 @@ const serve = (wire: Wire, input: Input, listing: () => number) => (request: Mcp
         { tools: recorded.slice(input.from, input.from + 5) },
         page === 0 ? changes : []
       ) as McpProtocol.JsonObject
-      const tools = Array.isArray(result?.tools) && page === 0 ? [...result.tools, goodTool] : result?.tools
+      const tools = Array.isArray(result?.tools) && page === 0
+        ? [...result.tools, ...badTools(input), goodTool]
+        : result?.tools
       return answer({
         ...result,
         ...(tools !== undefined && { tools: page === 0 ? tools : [{ ...goodTool, name: `page${page}` }] }),
@@ -112,6 +119,7 @@ const isList = ({ tools }: Toolset.ToolList): void => {
     holds(name.test(tool.name), `the name ${JSON.stringify(tool.name)}`)
     holds(typeof tool.inputSchema === "object" && tool.inputSchema !== null, "a tool without a schema")
     holds(typeof tool.description === "string", "a description that is no text")
+    holds(freeze(tool.definition), "a tool that is nested too deeply")
     JSON.stringify(tool)
   }
 }
@@ -154,6 +162,12 @@ const agent = (wire: Wire, input: Input) =>
     for (; listing < 2; listing++) {
       const listed = yield* Effect.exit(list)
       Oracles.ended(listed, "list")
+      if (input.changes.length === 0 && listing === 0) {
+        holds(
+          Exit.isSuccess(listed) && listed.value.tools.some((_) => _.tool === "good"),
+          "one bad tool costs all others"
+        )
+      }
       if (Exit.isSuccess(listed)) {
         isList(listed.value)
         for (const { error } of listed.value.problems) Oracles.shows(error, "a problem of the list")
@@ -182,8 +196,8 @@ const agent = (wire: Wire, input: Input) =>
 export const toolsPart = part({
   name: "tools",
   about: "whatever tools and results a server has: listings and calls end well or with a typed error",
-  inputs: 150,
-  share: 0.4,
+  inputs: 60,
+  share: 0.1,
   input,
   check: async (given) => {
     const wire = new Wire()

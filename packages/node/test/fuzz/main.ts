@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz`: many inputs for each part, one seed. `--inputs 100000` over all parts together, `--seed <n>` has the same
- * inputs again, `--only <part>` (more than once, or with commas) runs these alone. Ends with an error, and the shrunk input,
- * where something does not hold.
+ * inputs again, `--only <part>` (more than once, or with commas) runs these alone, `--path <path>` with both only the input
+ * that was found there. Ends with an error, and the shrunk input, where something does not hold.
  */
 import { parseArgs } from "node:util"
 import { grow, type Grown } from "../../../core/test/fuzz/kit/growth.js"
@@ -14,6 +14,7 @@ const { values } = parseArgs({
   options: {
     inputs: { type: "string", default: "100000" },
     seed: { type: "string" },
+    path: { type: "string" },
     only: { type: "string", multiple: true },
     help: { type: "boolean", default: false }
   }
@@ -47,6 +48,9 @@ if (values.help) {
 const inputs = Math.max(1, whole(values.inputs, "inputs"))
 const seed = values.seed === undefined ? Date.now() % 2 ** 31 : whole(values.seed, "seed")
 const chosen = wanted()
+if (values.path !== undefined && (chosen.length !== 1 || values.seed === undefined)) {
+  fail("--path goes with --seed and --only one part")
+}
 const shares = chosen.reduce((sum, _) => sum + _.share, 0)
 const watchdog = new Watchdog()
 const reports: Array<Report> = []
@@ -57,13 +61,14 @@ for (const part of chosen) {
   watchdog.watch(part.name, seed)
   const report = await part.run({
     seed,
+    path: values.path,
     inputs: Math.ceil((inputs * part.share) / shares),
     onInput: (count) => watchdog.seen(count)
   })
   watchdog.rest()
   reports.push(report)
   say(reportLine(report))
-  for (const growth of part.growths) {
+  for (const growth of values.path === undefined ? part.growths : []) {
     const grown = grow(growth)
     growths.push(grown)
     say(growthLine(grown))
@@ -77,8 +82,8 @@ say(`\n${table(reports, growths)}\n`)
 for (const { failure, name } of failed) {
   const { counterexample, error, path, shrinks } = failure!
   process.stderr.write(
-    `\n${name} fails (seed ${seed}, path ${path}, ${shrinks} shrinks) with\n${counterexample}\n${error}\n` +
-      `Again: npm run fuzz -- --only ${name} --seed ${seed} --inputs ${inputs}\n`
+    `\n${name} fails (seed ${seed}, after ${shrinks} shrinks) with\n${counterexample}\n${error}\n` +
+      `Again: npm run fuzz -- --only ${name} --seed ${seed} --path ${path}\n`
   )
 }
 for (const { name, ratio } of grew) {

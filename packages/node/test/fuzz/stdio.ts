@@ -74,7 +74,7 @@ const splitting = (size: number, text: string, step: number) => {
 export const stdioPart = part({
   name: "stdio",
   about: "the same lines as splitting the whole output, however it is cut",
-  inputs: 2000,
+  inputs: 800,
   share: 1.5,
   input: FastCheck.record({
     pieces: FastCheck.array(piece, { maxLength: 12 }),
@@ -135,7 +135,7 @@ const parsed = (parse: () => unknown): { readonly value: unknown } | undefined =
 export const longJsonPart = part({
   name: "long-json",
   about: "a long line means what JSON.parse says",
-  inputs: 800,
+  inputs: 300,
   share: 0.7,
   input: FastCheck.record({
     document,

@@ -23,7 +23,9 @@ export interface Part {
 export interface RunOptions {
   readonly seed: number
   readonly inputs: number
-  /** Called before each input. */
+  /** A single input: the counterexample that was found here before. */
+  readonly path?: string | undefined
+  /** Called before each input, also where one is shrunk. */
   readonly onInput?: ((count: number) => void) | undefined
 }
 
@@ -33,7 +35,7 @@ export interface Report {
   /** How many inputs were looked at. */
   readonly inputs: number
   readonly seconds: number
-  /** Of a single input. */
+  /** What a single input has cost the processor. */
   readonly worstMillis: number
   readonly failure: Failure | undefined
 }
@@ -59,27 +61,35 @@ export const part = <A>({ check, growths = [], input, share = 1, ...rest }: Part
   ...rest,
   growths,
   share,
-  run: async ({ inputs, onInput, seed }) => {
+  run: async ({ inputs, onInput, path, seed }) => {
     const started = performance.now()
     let count = 0
+    let looks = 0
     let worstMillis = 0
     let failed = false
     const stray = new Strays()
     const property = FastCheck.asyncProperty(input, async (value) => {
-      if (!failed) onInput?.(++count)
-      const before = performance.now()
+      onInput?.(++looks)
+      if (!failed) count++
+      const before = process.cpuUsage()
       try {
         await check(value)
         nothingIsPolluted()
         stray.check()
+        const millis = millisSince(before)
+        if (millis > mostMillis) throw new Error(`it takes ${(millis / 1000).toFixed(1)} s of the processor`)
       } catch (error) {
         failed = true
         throw error
       } finally {
-        if (!failed) worstMillis = Math.max(worstMillis, performance.now() - before)
+        if (!failed) worstMillis = Math.max(worstMillis, millisSince(before))
       }
     })
-    const result = await FastCheck.check(property, { seed, numRuns: inputs, endOnFailure: false })
+    const result = await FastCheck.check(property, {
+      seed,
+      numRuns: inputs,
+      ...(path !== undefined && { path, numRuns: 1, endOnFailure: true })
+    })
     await stray.settled()
     const { counterexample, counterexamplePath, errorInstance, numShrinks } = result
     return {
@@ -102,6 +112,14 @@ export const part = <A>({ check, growths = [], input, share = 1, ...rest }: Part
     }
   }
 })
+
+/** More than any input may cost: what grows with its square does so sooner or later. */
+const mostMillis = 10_000
+
+const millisSince = (before: NodeJS.CpuUsage): number => {
+  const { system, user } = process.cpuUsage(before)
+  return (system + user) / 1000
+}
 
 /** Rejections that nobody handles. They belong to some input of the part, which can't be told. */
 class Strays {
