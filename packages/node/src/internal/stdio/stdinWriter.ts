@@ -19,6 +19,7 @@ import type * as McpProtocol from "@mcp-runtime/core/McpProtocol"
 import type * as McpTransport from "@mcp-runtime/core/McpTransport"
 import { Buffer } from "node:buffer"
 import type { Writable } from "node:stream"
+import type { Vigil } from "./vigil.js"
 
 /** @internal */
 export type Sent = (error: McpError.McpError | undefined) => void
@@ -58,7 +59,8 @@ export class StdinWriter {
     private readonly stream: Writable,
     private readonly server: string,
     private readonly maxBytes: number,
-    private readonly requestFailed: McpTransport.TransportEvents["requestFailed"]
+    private readonly requestFailed: McpTransport.TransportEvents["requestFailed"],
+    private readonly vigil: Vigil
   ) {}
 
   send(message: McpProtocol.JsonRpcMessage, sent: Sent | undefined): void {
@@ -135,6 +137,7 @@ export class StdinWriter {
     this.busy = true
     this.lastJoined = batch.messages.length
     this.stream.write(batch.text, "utf8", this.written)
+    if (this.lastJoined === 1) this.vigil.written()
     // The first attempt is made at once. When that fails, not one byte has left us.
     if (this.stream.errored === null) return
     this.writing = this.waiting
