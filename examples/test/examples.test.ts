@@ -105,6 +105,42 @@ describe("the examples", { timeout: 90_000 }, () => {
       assert.include(stdout, "The user was asked 1 time(s); tokens were renewed 1 time(s).\n")
     }))
 
+  it.live("openTelemetry.ts: a call is one trace, through client and server, and is counted", () =>
+    Effect.gen(function*() {
+      const { stderr, stdout } = yield* run("openTelemetry.ts")
+      assert.strictEqual(stderr, "")
+      const [traces, metrics] = stdout.trim().split("\n\n")
+      assert.strictEqual(
+        traces,
+        [
+          "mcp.runtime.manager.connect (application, internal)",
+          "  mcp.runtime.connect (application, internal)",
+          "    initialize (application, client)",
+          "  tools/list (application, client)",
+          "plan a trip (application, internal)",
+          "  tools/call hours_from_utc (application, client)",
+          "    tools/call hours_from_utc (clock, server)",
+          "      look up (clock, internal)",
+          "plan another trip (application, internal)",
+          "  tools/call hours_from_utc (application, client, failed: tool_error)",
+          "    tools/call hours_from_utc (clock, server)",
+          "      look up (clock, internal)"
+        ].join("\n")
+      )
+      assert.deepStrictEqual(metrics!.split("\n"), [
+        "mcp.client.operation.duration [initialize] 1 times (s)",
+        "mcp.client.operation.duration [tools/call, tool_error] 1 times (s)",
+        "mcp.client.operation.duration [tools/call] 1 times (s)",
+        "mcp.client.operation.duration [tools/list] 1 times (s)",
+        "mcp.client.session.duration 1 times (s)",
+        "mcp.runtime.catalog.refreshes [tools] 1",
+        "mcp.runtime.connect.duration 1 times (s)",
+        "mcp.runtime.requests.active 0",
+        "mcp.runtime.sessions.open 0",
+        "mcp.runtime.sessions.opened 1"
+      ])
+    }))
+
   it("every one of them is run by a test", () => {
     const tested = fs.readFileSync(fileURLToPath(import.meta.url), "utf8")
     for (const name of fs.readdirSync(`${root}/examples`).filter((_) => _.endsWith(".ts"))) {

@@ -6,16 +6,24 @@
  * options of connections is `false`.
  *
  * Two of them have the name and the buckets that OpenTelemetry gives them (`mcp.client.*`); the others are ours
- * (`mcp.runtime.*`). Their tags are few, whatever a server does:
+ * (`mcp.runtime.*`). Their tags are few, whatever a server does. To Effect tags in another order are another metric; this is
+ * their order:
  *
- * | tag                 | values                                                                                     |
- * |---------------------|--------------------------------------------------------------------------------------------|
- * | `mcp.server.name`   | the configured name                                                                        |
- * | `mcp.method.name`   | a method of the protocol, else `_OTHER`                                                    |
- * | `network.transport` | `pipe` (stdio) or `tcp` (HTTP); absent in memory                                           |
- * | `error.type`        | only of failures: the `_tag` of the error, `tool_error`, `Interrupted`, or a well-known JSON-RPC code |
- * | `gen_ai.tool.name`  | only where it is wished: tools that the server lists, up to a bound, else `_OTHER`         |
- * | `unit`              | `s`, of durations: exporters of `@effect/opentelemetry` take it from there                 |
+ * | tag                           | values                                                                            |
+ * |-------------------------------|-----------------------------------------------------------------------------------|
+ * | `mcp.server.name`             | the configured name                                                               |
+ * | `network.transport`           | `pipe` (stdio) or `tcp` (HTTP); absent in memory                                  |
+ * | `unit`                        | `s`, of durations: exporters of `@effect/opentelemetry` take it from there        |
+ * | `mcp.method.name`             | a method of the protocol or of skills, else `_OTHER`                              |
+ * | `mcp.runtime.catalog.list`    | `tools`, `prompts`, `resources`, `templates`                                      |
+ * | `mcp.runtime.catalog.outcome` | `hit`, `miss`, `stale`                                                            |
+ * | `gen_ai.operation.name`       | `execute_tool`, with the next one                                                 |
+ * | `gen_ai.tool.name`            | only where it is wished: tools that the server lists, up to a bound, else `_OTHER` |
+ * | `error.type`                  | only of failures: the `_tag` of the error, `tool_error`, `Interrupted`, `Defect`, or a well-known JSON-RPC code, else `_OTHER` |
+ * | `mcp.runtime.executed`        | `no`, `maybe`, `yes`                                                              |
+ * | `mcp.runtime.warning`         | see `McpTransport.WarningKind`                                                    |
+ *
+ * Metrics outlive what they are of: an application that makes servers under ever new names turns them off.
  *
  * @since 0.1.0
  */
@@ -53,9 +61,9 @@ const upAndDown = (name: string, description: string): Metric.Metric.Counter<num
  * const callsOf = (server: string) =>
  *   McpMetrics.operationDuration.pipe(
  *     Metric.tagged("mcp.server.name", server),
- *     Metric.tagged("mcp.method.name", "tools/call"),
  *     Metric.tagged("network.transport", "pipe"),
  *     Metric.tagged("unit", "s"),
+ *     Metric.tagged("mcp.method.name", "tools/call"),
  *     Metric.value,
  *     Effect.map(({ count, sum }) => ({ calls: count, seconds: sum }))
  *   )
@@ -70,7 +78,8 @@ export const operationDuration: Metric.Metric.Histogram<number> = duration(
 )
 
 /**
- * `mcp.client.session.duration`, in seconds: each session, when it has ended. Tags: server, transport, error type.
+ * `mcp.client.session.duration`, in seconds: each session, when it has ended. Tags: server, transport; the error type where the
+ * wire has ended it, or the server does not know it any more.
  *
  * @since 0.1.0
  * @category metrics
@@ -82,7 +91,8 @@ export const sessionDuration: Metric.Metric.Histogram<number> = duration(
 
 /**
  * `mcp.runtime.connect.duration`, in seconds: each try to open a session, with the start of the process, the handshake and
- * what is restored. Its count is the number of tries. Tags: server, transport, error type.
+ * what is restored. Its count is the number of tries. Sessions of single calls (`recovery: "isolated"`) are none of them. Tags:
+ * server, transport, error type.
  *
  * @since 0.1.0
  * @category metrics
@@ -126,7 +136,7 @@ export const sessionsOpened: Metric.Metric.Counter<number> = count(
 )
 
 /**
- * `mcp.runtime.sessions.lost`: sessions that ended without our doing. Tags: server, transport, error type.
+ * `mcp.runtime.sessions.lost`: sessions of connections that ended without our doing. Tags: server, transport, error type.
  *
  * @since 0.1.0
  * @category metrics
@@ -137,20 +147,21 @@ export const sessionsLost: Metric.Metric.Counter<number> = count(
 )
 
 /**
- * `mcp.runtime.reconnects`: sessions that took the place of a lost one. With the transport `pipe`, restarts of a process.
- * Tags: server, transport.
+ * `mcp.runtime.reconnects`: sessions that took the place of another one, which was lost, or which the application wanted to be
+ * exchanged. With the transport `pipe`, restarts of a process. Tags: server, transport.
  *
  * @since 0.1.0
  * @category metrics
  */
 export const reconnects: Metric.Metric.Counter<number> = count(
   "mcp.runtime.reconnects",
-  "Sessions that took the place of a lost one"
+  "Sessions that took the place of another one"
 )
 
 /**
  * `mcp.runtime.operation.failures`: failures that whoever called was given, after all replays. `mcp.runtime.executed` says
- * whether the server ran it (`no`, `maybe`, `yes`). Tags: server, method, error type, executed.
+ * whether the server ran it (`no`, `maybe`, `yes`). Not: what was refused here (`ArgumentsInvalid`), interruptions, results with
+ * `isError`. Tags: server, method, error type, executed.
  *
  * @since 0.1.0
  * @category metrics

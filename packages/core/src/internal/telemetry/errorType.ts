@@ -11,18 +11,23 @@ export const toolError = "tool_error"
 
 export const interrupted = "Interrupted"
 
+/** What should not have happened: a mistake in the program. */
+export const defect = "Defect"
+
 /** What there are too many of to have a name each. */
 export const other = "_OTHER"
 
 /** Of a result that is a failure all the same. */
 export const ofResult = (method: string, result: unknown): string | undefined =>
-  method === "tools/call" && (result as { readonly isError?: unknown }).isError === true ? toolError : undefined
+  method === "tools/call" && (result as { readonly isError?: unknown } | null | undefined)?.isError === true
+    ? toolError
+    : undefined
 
 /** Of a whole: its failure, or that it was interrupted; nothing where it succeeded. */
 export const ofExit = (exit: Exit.Exit<unknown, McpError.McpError>): string | undefined => {
   if (Exit.isSuccess(exit)) return undefined
   if (Cause.isInterrupted(exit.cause)) return interrupted
-  return Option.match(Cause.failureOption(exit.cause), { onNone: () => "Defect", onSome: bounded })
+  return Option.match(Cause.failureOption(exit.cause), { onNone: () => defect, onSome: bounded })
 }
 
 /** The error itself, where one only says that its outcome is unknown. */

@@ -33,6 +33,8 @@ const methods: ReadonlySet<string> = new Set([
   "resources/subscribe",
   "resources/templates/list",
   "resources/unsubscribe",
+  "skills/get",
+  "skills/list",
   "completion/complete",
   "logging/setLevel",
   "tasks/cancel",
@@ -87,6 +89,8 @@ export class Meter implements SessionMeter {
   private readonly active: Tags
   private readonly byMethod = new Map<string, Instrument>()
   private readonly byTool = new Map<string, Instrument>()
+  /** Of those that have no tag of their own. */
+  private otherTools: Instrument | undefined = undefined
   private readonly warnings: Family
   private readonly reads = new Map<Catalog.Kind, Family>()
 
@@ -130,17 +134,18 @@ export class Meter implements SessionMeter {
     const instrument = typeof name === "string" ? this.byTool.get(name) : undefined
     if (instrument !== undefined) return instrument
     const has = typeof name === "string" && this.byTool.size < this.mostTools && this.isListed(name)
-    const shown = has ? name : ErrorType.other
-    const made = this.byTool.get(shown) ?? new Family(
-      tagged(
-        tagged(tagged(this.timed.tags, "mcp.method.name", "tools/call"), "gen_ai.operation.name", "execute_tool"),
-        "gen_ai.tool.name",
-        shown
-      ),
+    if (!has) return this.otherTools ??= this.ofTool(ErrorType.other)
+    const made = this.ofTool(name)
+    this.byTool.set(name, made)
+    return made
+  }
+
+  private ofTool(name: string): Instrument {
+    const calls = tagged(this.timed.tags, "mcp.method.name", "tools/call")
+    return new Family(
+      tagged(tagged(calls, "gen_ai.operation.name", "execute_tool"), "gen_ai.tool.name", name),
       "error.type"
     )
-    this.byTool.set(shown, made)
-    return made
   }
 
   readonly opened = (): void => {

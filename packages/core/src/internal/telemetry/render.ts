@@ -28,11 +28,8 @@ export const render = (value: unknown, secrets: ReadonlyArray<string>, max: numb
 class Writer {
   private text = ""
   private cut = false
-  private readonly longest: number
 
-  constructor(private readonly secrets: ReadonlyArray<string>, private readonly max: number) {
-    this.longest = secrets.reduce((longest, secret) => Math.max(longest, secret.length), 0)
-  }
+  constructor(private readonly secrets: ReadonlyArray<string>, private readonly max: number) {}
 
   get rendered(): Rendered {
     return { text: this.text, cut: this.cut }
@@ -49,7 +46,7 @@ class Writer {
     if (this.cut) return false
     switch (typeof value) {
       case "string":
-        return this.add(this.quoted(value))
+        return this.writeText(value)
       case "object":
         return value === null ? this.add("null") : depth >= deepest ? this.give() : this.writeAll(value, depth)
       case "number":
@@ -74,18 +71,19 @@ class Writer {
     for (const key in value) {
       const item = (value as Record<string, unknown>)[key]
       if (item === undefined || !Object.hasOwn(value, key)) continue
-      if (!this.add(`${first ? "" : ","}${this.quoted(key)}:`) || !this.write(item, depth + 1)) return false
+      if (!first) this.add(",")
+      if (!this.writeText(key) || !this.add(":") || !this.write(item, depth + 1)) return false
       first = false
     }
     return this.add("}")
   }
 
-  /** A secret that the bound would cut is whole in what is looked at. */
-  private quoted(text: string): string {
-    const room = this.max - this.text.length + 1
-    if (text.length <= room) return JSON.stringify(Secrets.without(text, this.secrets))
-    const looked = Secrets.without(text.slice(0, room + this.longest), this.secrets)
-    return JSON.stringify(looked.slice(0, room))
+  /** Of a long text no more is looked at than may show. */
+  private writeText(text: string): boolean {
+    const room = this.max - this.text.length
+    if (text.length <= room) return this.add(JSON.stringify(Secrets.without(text, this.secrets)))
+    const shown = Secrets.beginningOf(text, this.secrets, room)
+    return this.add(JSON.stringify(shown).slice(0, -1)) && this.give()
   }
 
   private add(text: string): boolean {

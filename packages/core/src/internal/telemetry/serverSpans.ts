@@ -6,9 +6,12 @@
  */
 import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
-import type * as McpProtocol from "../../McpProtocol.js"
+import * as McpProtocol from "../../McpProtocol.js"
 import * as Spans from "./spans.js"
 import * as TraceContext from "./traceContext.js"
+
+/** Whatever goes wrong in a handler is this to the server. */
+const toldTheServer = String(McpProtocol.ErrorCode.InternalError)
 
 /** A request for which there is a handler: no method that a server makes up gets a span. */
 export const handling = <A, E>(
@@ -28,6 +31,7 @@ export const handling = <A, E>(
         "mcp.server.name": server,
         "jsonrpc.request.id": McpError.displayText(String(id), 64)
       },
-      parent: TraceContext.spanOf(params)
+      parent: TraceContext.spanOf(params),
+      unknown: toldTheServer
     })
   })

@@ -6,11 +6,13 @@
  *
  * No attribute has a session id, though the conventions have one for it: whoever knows it can speak in the session.
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
@@ -54,6 +56,8 @@ export interface SpanOptions<A> {
   readonly links?: ReadonlyArray<Tracer.SpanLink> | undefined
   /** The `error.type` of a result that is a failure all the same. Synchronous and total. */
   readonly failureOf?: ((result: A) => string | undefined) | undefined
+  /** The `error.type` of what is none of our errors. Default: `"Defect"`. */
+  readonly unknown?: string | undefined
 }
 
 /** The effect in a span, where there is a tracer. One that is interrupted ends as interrupted. */
@@ -63,7 +67,7 @@ export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, options: SpanOpt
 /** The same, where it is known that there is a tracer. */
 export const always = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-  { failureOf, name, ...options }: SpanOptions<A>
+  { failureOf, name, unknown = ErrorType.defect, ...options }: SpanOptions<A>
 ): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(
@@ -78,7 +82,9 @@ export const always = <A, E, R>(
         Effect.onExit(
           restore(Effect.withParentSpan(effect, span)),
           (exit) =>
-            Effect.clockWith((clock) => Effect.sync(() => end(span, exit, clock.unsafeCurrentTimeNanos(), failureOf)))
+            Effect.clockWith((clock) =>
+              Effect.sync(() => end(span, exit, clock.unsafeCurrentTimeNanos(), failureOf, unknown))
+            )
         )
     )
   )
@@ -87,7 +93,8 @@ const end = <A, E>(
   span: Tracer.Span,
   exit: Exit.Exit<A, E>,
   at: bigint,
-  failureOf: SpanOptions<A>["failureOf"]
+  failureOf: SpanOptions<A>["failureOf"],
+  unknown: string
 ): void => {
   if (Exit.isSuccess(exit)) {
     const type = failureOf?.(exit.value)
@@ -96,12 +103,15 @@ const end = <A, E>(
     // A span has the status of what it ended with, and this is none of success.
     return span.end(at, Exit.fail(type))
   }
-  if (exit.cause._tag === "Fail") describe(span, exit.cause.error)
+  if (!Cause.isInterrupted(exit.cause)) describe(span, Cause.failureOption(exit.cause), unknown)
   span.end(at, exit)
 }
 
-const describe = (span: Tracer.Span, error: unknown): void => {
-  if (!(error instanceof Error) || !("_tag" in error) || !("server" in error)) return
+const describe = (span: Tracer.Span, failure: Option.Option<unknown>, unknown: string): void => {
+  const error = Option.getOrUndefined(failure)
+  if (!(error instanceof Error) || !("_tag" in error) || !("server" in error)) {
+    return span.attribute("error.type", unknown)
+  }
   const known = error as McpError.McpError
   span.attribute("error.type", ErrorType.exact(known))
   span.attribute("mcp.runtime.executed", known.executed)

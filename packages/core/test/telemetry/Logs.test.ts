@@ -1,0 +1,185 @@
+import { assert, describe, it } from "@effect/vitest"
+import { CatalogStore, McpManager } from "@mcp-runtime/core"
+import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
+import { Effect, HashMap, Logger, LogLevel, TestClock } from "effect"
+import { connect, echo, expired, pass, refused, settled, stdio } from "../connection/kit.js"
+
+/** What is logged, each line as `"LEVEL step text"`, with all that it is annotated with. */
+const logged = () => {
+  const lines: Array<{ readonly level: string; readonly text: string; readonly annotations: Record<string, unknown> }> =
+    []
+  const logger = Logger.make(({ annotations, logLevel, message }) => {
+    lines.push({
+      level: logLevel.label,
+      text: (Array.isArray(message) ? message : [message]).join(" "),
+      annotations: Object.fromEntries(HashMap.toEntries(annotations))
+    })
+  })
+  const keeping = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    effect.pipe(
+      Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
+      Logger.withMinimumLogLevel(LogLevel.All)
+    )
+  const steps = () => lines.map(({ annotations, level }) => `${level} ${String(annotations["mcp.step"] ?? "-")}`)
+  return { lines, keeping, steps }
+}
+
+describe("what an operator is told of a connection", () => {
+  it.scoped("a quiet life is for whoever debugs; a loss is a warning, and its mending is told", () =>
+    Effect.gen(function*() {
+      const { keeping, lines, steps } = logged()
+      yield* Effect.gen(function*() {
+        const { connection, server } = yield* connect(stdio)
+        yield* connection.hold
+        yield* server.disconnect()
+        yield* server.awaitStats((_) => _.opened === 2)
+        yield* settled
+        yield* connection.close
+      }).pipe(keeping)
+      assert.deepStrictEqual(steps(), [
+        "DEBUG connecting",
+        "DEBUG ready",
+        "WARN lost",
+        "INFO back",
+        "DEBUG closed"
+      ])
+      for (const { annotations } of lines) {
+        assert.deepInclude(annotations, { "mcp.server": "scripted", "mcp.operation": "connection" })
+      }
+      assert.include(lines[1]!.text, "session 1 over stdio")
+      assert.include(lines[3]!.text, "back after 0 ms: session 2")
+    }))
+
+  it.scoped("a quiet life is told at the level that is wished", () =>
+    Effect.gen(function*() {
+      const { keeping, steps } = logged()
+      yield* Effect.gen(function*() {
+        const { connection } = yield* connect({ ...stdio, lifetime: { idle: "1 minute" } }, {}, {
+          logLifecycle: LogLevel.Info
+        })
+        yield* echo(connection)
+        yield* pass(120_000, 10_000)
+      }).pipe(keeping)
+      assert.deepStrictEqual(steps(), ["INFO connecting", "INFO ready", "INFO idle"])
+    }))
+
+  it.scoped("a server that has forgotten the session is no warning", () =>
+    Effect.gen(function*() {
+      const { keeping, steps } = logged()
+      let calls = 0
+      yield* Effect.gen(function*() {
+        const { connection } = yield* connect({ transport: "http", url: "http://127.0.0.1:1/mcp" }, {
+          handlers: { "tools/call": () => ++calls === 1 ? Effect.fail(expired) : Effect.succeed({ content: [] }) }
+        })
+        yield* echo(connection)
+        yield* settled
+      }).pipe(keeping)
+      assert.deepStrictEqual(steps(), ["DEBUG connecting", "DEBUG ready", "INFO lost", "INFO back"])
+    }))
+
+  it.scoped("who waits for a first connection is told by the error; the end of the tries to reconnect is a warning", () =>
+    Effect.gen(function*() {
+      const first = logged()
+      yield* Effect.gen(function*() {
+        const { connection } = yield* connect(stdio, { start: () => Effect.fail(refused) })
+        yield* Effect.exit(connection.awaitReady)
+      }).pipe(first.keeping)
+      assert.deepStrictEqual(first.steps(), ["DEBUG connecting", "DEBUG given up"])
+
+      const again = logged()
+      yield* Effect.gen(function*() {
+        const { connection, server } = yield* connect(stdio, {
+          start: (session) => session === 1 ? Effect.void : Effect.fail(refused)
+        })
+        yield* connection.hold
+        yield* server.disconnect()
+        yield* pass(60_000, 500)
+      }).pipe(again.keeping)
+      assert.deepStrictEqual(again.steps(), ["DEBUG connecting", "DEBUG ready", "WARN lost", "WARN given up"])
+    }))
+
+  it.scoped("a server that comes and goes does not fill the log, and the lines say how many were left out", () =>
+    Effect.gen(function*() {
+      const { keeping, lines } = logged()
+      yield* Effect.gen(function*() {
+        const { connection, server } = yield* connect(stdio, {}, { reconnect: { stableAfter: "1 millis" } })
+        yield* connection.hold
+        for (let i = 2; i < 200; i++) {
+          yield* TestClock.adjust("100 millis")
+          yield* server.disconnect()
+          yield* server.awaitStats((_) => _.opened === i)
+          yield* settled
+        }
+      }).pipe(keeping)
+      // 12 at once, then one for each 10 of the 20 seconds.
+      assert.isAtMost(lines.length, 15)
+      assert.isTrue(lines.some((_) => /\(\d+ lines before it were left out\)/.test(_.text)))
+    }))
+
+  it.scoped("nonsense of a server is for whoever debugs, and told at a falling rate", () =>
+    Effect.gen(function*() {
+      const { keeping, lines } = logged()
+      yield* Effect.gen(function*() {
+        const { connection, server } = yield* connect(stdio)
+        yield* connection.awaitReady
+        for (let i = 0; i < 150; i++) yield* server.sendRaw("nonsense")
+        yield* settled
+      }).pipe(keeping)
+      const nonsense = lines.filter((_) => _.annotations.warning === "NotJsonRpc")
+      assert.deepStrictEqual(nonsense.map((_) => [_.level, _.annotations.count]), [
+        ["DEBUG", 1],
+        ["DEBUG", 10],
+        ["DEBUG", 100]
+      ])
+    }))
+
+  it.scoped("a handler of the application's that fails is a warning", () =>
+    Effect.gen(function*() {
+      const { keeping, lines } = logged()
+      yield* Effect.gen(function*() {
+        const { connection, server } = yield* connect(stdio, {}, {
+          handlers: { requests: { "x/ask": () => Effect.fail("no") } }
+        })
+        yield* connection.awaitReady
+        yield* Effect.exit(server.request("x/ask"))
+        yield* settled
+      }).pipe(keeping)
+      assert.deepStrictEqual(lines.filter((_) => _.level === "WARN").map((_) => _.annotations.warning), [
+        "HandlerFailed"
+      ])
+    }))
+
+  it.scoped("a server of a manager that could not be connected is one warning", () =>
+    Effect.gen(function*() {
+      const { keeping, lines } = logged()
+      yield* Effect.gen(function*() {
+        const server = yield* ScriptedServer.make({
+          name: "a",
+          config: { name: "a", ...stdio } as never,
+          start: () => Effect.fail(refused)
+        })
+        const manager = yield* McpManager.make({ servers: [{ name: "a", ...stdio }] }).pipe(
+          Effect.provide([ScriptedServer.layer(server), CatalogStore.layerNone])
+        )
+        yield* manager.connectAll
+      }).pipe(keeping)
+      const told = lines.filter((_) => _.level !== "DEBUG")
+      assert.deepStrictEqual(told.map((_) => [_.text, _.annotations["mcp.server"]]), [
+        [told[0]!.text, "a"]
+      ])
+      assert.include(told[0]!.text, "could not be connected")
+    }))
+
+  it.scoped("a server can't write into the log what it likes", () =>
+    Effect.gen(function*() {
+      const { keeping, lines } = logged()
+      yield* Effect.gen(function*() {
+        const info = { name: `evil\u001b[2J\nWARN fake line ${"x".repeat(10_000)}`, version: "1" }
+        const { connection } = yield* connect(stdio, { info })
+        yield* connection.awaitReady
+      }).pipe(keeping)
+      const ready = lines.find((_) => _.annotations["mcp.step"] === "ready")!
+      assert.isFalse([...ready.text].some((_) => _ < " "))
+      assert.isBelow(ready.text.length, 400)
+    }))
+})
