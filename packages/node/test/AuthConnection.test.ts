@@ -271,7 +271,7 @@ describe("authorization of a connection", () => {
             const opened: Array<string> = []
             const authorizer = LoopbackAuthorizer.layer({
               open: ({ url }) =>
-                Effect.zipRight(Effect.sync(() => void opened.push(url)), Effect.ignore(AuthFixture.follow(url)))
+                Effect.zipRight(Effect.sync(() => void opened.push(url)), Effect.ignore(AuthFixture.visit(url)))
             })
             yield* Effect.gen(function*() {
               yield* Scope.extend(run, scope)

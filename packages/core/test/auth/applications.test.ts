@@ -126,6 +126,21 @@ describe("workload identity (RFC 7523)", () => {
     jwt({ iss: "i", sub: "s", n: 1 }),
     jwt({ iss: "i", sub: "s", n: 2 })
   ])
+  it.scoped("a proof of the key that is not believed does not spoil the assertion", () =>
+    inWorld((world) =>
+      Effect.gen(function*() {
+        world.tokenType = "DPoP"
+        const input = workload(undefined, { dpop: true })
+        world.script = ({ kind }) =>
+          kind === "token" ? { status: 400, body: { error: "invalid_dpop_proof" } } : undefined
+        assert.include((yield* Effect.flip(Effect.scoped(open(input)))).message, "invalid_dpop_proof")
+        world.script = () => undefined
+        yield* TestClock.adjust("10 minutes")
+        yield* Effect.flatMap(open(input), call)
+        assert.strictEqual(world.count("token"), 2)
+      })
+    ))
+
   it.scoped("another assertion is tried after one that was refused", () =>
     inWorld((world) =>
       Effect.gen(function*() {

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { McpConfig } from "@mcp-runtime/core"
 import { HttpExchange, McpAuth, McpSession } from "@mcp-runtime/core"
-import { Effect, Either, Layer, TestClock } from "effect"
+import { Effect, Either, Layer, Logger, TestClock } from "effect"
 import { Memory } from "../../src/internal/auth/memory.js"
 import * as Reasons from "../../src/internal/auth/reasons.js"
 import * as Requests from "../../src/internal/auth/requests.js"
-import { auth, decoded, login, open, settle } from "./setup.js"
+import { auth, decoded, inWorld, login, open, settle } from "./setup.js"
 import * as World from "./world.js"
 
 const call = (session: McpSession.McpSession) => McpSession.callTool(session, { name: "tool" })
@@ -68,6 +68,16 @@ describe("hostile servers", () => {
             assert.strictEqual(outcome.left.message.includes("auth.issuer"), said === undefined)
           }
         }
+      }
+    }))
+
+  it.scoped("metadata that names an endpoint by what is no text is refused", () =>
+    Effect.gen(function*() {
+      for (const endpoint of [{ toString: null }, [{ toString: null }], 1]) {
+        const world = World.make()
+        world.metadata = { ...world.metadata, token_endpoint: endpoint }
+        const error = yield* Effect.flip(login(world)).pipe(Effect.provide(auth(world, World.tokens())))
+        assert.include(error.message, "token_endpoint")
       }
     }))
 
@@ -172,7 +182,7 @@ describe("hostile servers", () => {
       })
       const config = yield* decoded({ tls: { verify: false, ca: "CA", cert: "CERT", key: "canary-key" } })
       if (config.transport !== "http") return assert.fail()
-      const requests = yield* Requests.make(yield* Effect.provide(HttpExchange.HttpExchange, layer), config, () => [])
+      const requests = yield* Requests.make(yield* Effect.provide(HttpExchange.HttpExchange, layer), config)
       for (
         const url of ["https://mcp.example/x", "https://as.example/x", "https://mcp.example:444/", "https://127.0.0.1/"]
       ) {
@@ -234,6 +244,98 @@ describe("the secret of a configured client", () => {
       }).pipe(Effect.provide(auth(world, store)), Effect.scoped)
       assert.strictEqual(world.count("token"), 1)
     }))
+})
+
+describe("what an application shows, where no issuer is configured", () => {
+  const other = "https://evil.example"
+  const secret = { type: "clientCredentials" as const, clientId: "app", clientSecret: "canary-app-secret" }
+  /** The server names another authorization server from now on. */
+  const moves = (world: World.World) => {
+    world.resource = { ...world.resource, authorization_servers: [other] }
+    const usual = JSON.stringify(world.metadata).replaceAll(World.issuer, other)
+    world.script = ({ url }) =>
+      url.origin === other && url.pathname.includes(".well-known")
+        ? { status: 200, body: JSON.parse(usual) }
+        : undefined
+  }
+  const shows = (world: World.World, origin: string) => world.of("token").filter((_) => _.url.origin === origin).length
+
+  const cases = {
+    "a secret": secret,
+    "an assertion": { type: "jwtBearer", clientId: "job", assertion: "a.b.c" },
+    "an identity": {
+      ...secret,
+      type: "enterprise",
+      idp: {
+        issuer: "https://idp.example",
+        tokenEndpoint: "https://idp.example/token",
+        clientId: "i",
+        idToken: "a.b.c"
+      }
+    }
+  } as const
+  for (const [what, config] of Object.entries(cases)) {
+    it.scoped(`${what} goes to the first authorization server alone, also when that one refuses it, with a warning`, () =>
+      inWorld((world) =>
+        Effect.gen(function*() {
+          const lines: Array<string> = []
+          const logger = Logger.make(({ annotations, message }) => {
+            lines.push(`${String(message)} ${JSON.stringify([...annotations])}`)
+          })
+          const opened = Effect.flip(Effect.scoped(open({ auth: config }))).pipe(
+            Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+          )
+          world.script = ({ kind, url }) =>
+            kind === "token" && url.origin === World.issuer
+              ? { status: 401, body: { error: "invalid_client" } }
+              : undefined
+          assert.strictEqual((yield* opened)._tag, "Unauthorized")
+          assert.strictEqual(shows(world, World.issuer), 1)
+          moves(world)
+          yield* TestClock.adjust("10 minutes")
+          const error = yield* opened
+          assert.strictEqual(error._tag, "Unauthorized")
+          assert.include(error.message, "auth.issuer")
+          assert.strictEqual(shows(world, other), 0)
+          assert.strictEqual(lines.length, 1)
+          for (const word of [World.issuer, "auth.issuer", "secured"]) assert.include(lines[0], word)
+          assert.notInclude(lines.join(), "canary")
+        })
+      ))
+  }
+
+  it.scoped("a secret that is refused stays bound: an authorization server can't set it free", () =>
+    inWorld((world) =>
+      Effect.gen(function*() {
+        const { begin } = yield* McpAuth.McpAuth
+        const auth = { type: "oauth" as const, clientId: "pre", clientSecret: "canary-secret" }
+        world.script = ({ kind }) => kind === "token" ? { status: 401, body: { error: "invalid_client" } } : undefined
+        assert.include((yield* Effect.flip(login(world, { auth }))).message, "invalid_client")
+        moves(world)
+        const error = yield* Effect.flip(Effect.flatMap(decoded({ auth }), begin))
+        assert.include(error.message, "auth.issuer")
+        assert.isTrue(world.asked.every((_) => _.url.origin !== other || _.kind === "metadata"))
+      })
+    ))
+
+  it.scoped("no refresh token is kept beside the secret that gives new tokens anyway", () =>
+    inWorld((world, store) =>
+      Effect.gen(function*() {
+        world.script = ({ kind }) => {
+          if (kind !== "token") return undefined
+          const { access, refresh } = world.give()
+          return { status: 200, body: { access_token: access, token_type: "Bearer", refresh_token: refresh } }
+        }
+        const session = yield* open({ auth: secret })
+        world.tokens.clear()
+        yield* call(session)
+        assert.deepStrictEqual(world.of("token").map((_) => _.params.get("grant_type")), [
+          "client_credentials",
+          "client_credentials"
+        ])
+        assert.notInclude([...store.entries.values()].join(), "canary-refresh")
+      })
+    ))
 })
 
 describe("what is stored may be broken", () => {

@@ -17,7 +17,8 @@ const authority: Authority = {
   scopes: undefined,
   documents: false,
   sendsIssuer: true,
-  pkce: true
+  pkce: true,
+  proofs: undefined
 }
 
 const client: Records.Client = {
@@ -162,6 +163,19 @@ describe("which URLs are used", () => {
     ["http://0.0.0.0/x", false, true],
     ["https://[::ffff:127.0.0.1]/x", false, true],
     ["http://169.254.169.254/latest", false, false],
+    ["https://169.254.169.254/latest", false, true],
+    ["https://10.1.2.3/x", false, true],
+    ["https://172.20.0.1/x", false, true],
+    ["https://192.168.1.1:8443/x", false, true],
+    ["https://100.64.0.1/x", false, true],
+    ["https://3232235777/x", false, true],
+    ["https://[fe80::1]/x", false, true],
+    ["https://[fd00:ec2::254]/x", false, true],
+    ["https://[::ffff:10.0.0.1]/x", false, true],
+    ["https://8.8.8.8/x", true, true],
+    ["https://172.32.0.1/x", true, true],
+    ["https://[2001:db8::1]/x", true, true],
+    ["https://10.0.0.1.example/x", true, true],
     ["http://127.0.0.1.evil.example/x", false, false],
     ["https://user:password@as.example/x", false, false],
     ["file:///etc/passwd", false, false],
@@ -177,6 +191,13 @@ describe("which URLs are used", () => {
       assert.strictEqual(Urls.allowed(url, local) !== undefined, fromLocal)
     })
   }
+
+  it("a server at a private address may name others at such", () => {
+    const inside = new URL("https://10.0.0.7/mcp")
+    assert.isDefined(Urls.allowed("https://192.168.1.1/x", inside))
+    assert.isUndefined(Urls.allowed("http://192.168.1.1/x", inside))
+    assert.isUndefined(Urls.allowed("https://127.0.0.1/x", inside))
+  })
 
   it("resource-mismatch: a resource covers its own URL and those below, and nothing else", () => {
     const server = new URL("https://mcp.example/a/mcp")

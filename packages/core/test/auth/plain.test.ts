@@ -89,6 +89,15 @@ describe("no bearer token goes over plain HTTP to another machine", () => {
       })
     ))
 
+  it.scoped("who brings other credentials is told by the server's refusal alone", () =>
+    Effect.gen(function*() {
+      for (const input of [{ headers: { authorization: "Basic YTpi" } }, { url: "http://user:pass@mcp.example/mcp" }]) {
+        const { error, world } = yield* refusedAt({ url: far, ...input })
+        assert.strictEqual(error._tag, "Unauthorized")
+        assert.deepStrictEqual([...new Set(world.asked.map((_) => _.kind))], ["mcp"])
+      }
+    }))
+
   it.scoped("a token that was stored while it was allowed is not sent when it is not", () =>
     inWorld((world) =>
       Effect.gen(function*() {

@@ -182,7 +182,7 @@ const lies: Record<string, readonly [unknown, string]> = {
   "a text with half a character": [textContent(main, skillText.replace("PDF\n", "PD\ud800\n")), "not well-formed"]
 }
 
-const failure = <A>(effect: Effect.Effect<A, McpError.McpError>) => Effect.flip(Effect.asVoid(effect))
+const failure = <A, R>(effect: Effect.Effect<A, McpError.McpError, R>) => Effect.flip(Effect.asVoid(effect))
 
 describe("files that are not those of the entry", () => {
   for (const [what, [answer, problem]] of Object.entries(lies)) {
@@ -233,18 +233,19 @@ describe("files that are not those of the entry", () => {
   it.scoped("hostile server: a file that was under way when another one was refused is not given out", () =>
     Effect.gen(function*() {
       const released = yield* Deferred.make<void>()
-      const { connection, files, server } = yield* serving({
+      let mainText = skillText
+      const { connection, server } = yield* serving({
         handlers: {
           "resources/read": ({ params }) =>
             params.uri === forms
               ? Effect.as(Deferred.await(released), textContent(forms, formsText))
-              : Effect.sync(() => textContent(main, String(files.get(main))))
+              : Effect.sync(() => textContent(main, mainText))
         }
       })
       const skill = yield* loaded(connection)
       const slow = yield* Effect.fork(failure(McpSkills.read(skill, forms)))
       yield* server.awaitReceived((_) => _.params.uri === forms)
-      files.set(main, evil)
+      mainText = evil
       yield* failure(McpSkills.read(skill, "SKILL.md"))
       yield* Deferred.succeed(released, undefined)
       const error = yield* Fiber.join(slow)

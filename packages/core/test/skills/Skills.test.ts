@@ -123,8 +123,10 @@ describe("lists and entries", () => {
         ]
       ) {
         const { connection, server } = yield* serving({ capabilities: { resources: {}, extensions } as never })
-        for (const effect of [McpSkills.list(connection), McpSkills.get(connection, main)]) {
-          const error = yield* Effect.flip(Effect.asVoid(effect))
+        for (
+          const effect of [Effect.asVoid(McpSkills.list(connection)), Effect.asVoid(McpSkills.get(connection, main))]
+        ) {
+          const error = yield* Effect.flip(effect)
           assert.include(error, {
             _tag: "CapabilityMissing",
             executed: "no",

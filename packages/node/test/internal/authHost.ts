@@ -4,7 +4,7 @@
  * once and 3 more, each begun when the one before was sent, and says what became of all of them; it ends with its input.
  */
 import { McpConfig, McpConnection } from "@mcp-runtime/core"
-import { Effect, Queue } from "effect"
+import { Cause, Effect, Queue } from "effect"
 import { createInterface } from "node:readline"
 import { echo, nobody, program } from "./auths.js"
 
@@ -32,5 +32,6 @@ const main = Effect.gen(function*() {
 })
 
 Effect.runFork(Effect.scoped(Effect.provide(main, program(path, nobody)))).addObserver((exit) => {
+  if (exit._tag === "Failure") process.stderr.write(`${Cause.pretty(exit.cause)}\n`)
   process.exitCode = exit._tag === "Success" ? 0 : 1
 })

@@ -17,7 +17,7 @@ export type Services = McpAuth.McpAuth | McpTransport.McpTransport | CatalogStor
 
 /** A person with a browser. */
 export const person = LoopbackAuthorizer.layer({
-  open: ({ url }) => Effect.ignore(AuthFixture.follow(url))
+  open: ({ url }) => Effect.ignore(AuthFixture.visit(url))
 })
 
 export const nobody: Layer.Layer<never> = Layer.empty

@@ -42,6 +42,9 @@ export const shownOf = (auth: McpConfig.AnyHttpConfig["auth"]): Redacted.Redacte
 
 const mostRefused = 16
 
+/** It was not about what was shown, but about the proof of the key that came with it (RFC 9449). */
+const ofProof: ReadonlySet<string> = new Set(["use_dpop_nonce", "invalid_dpop_proof"])
+
 export class Applications {
   /** The newest last. */
   private readonly refused = new Set<string>()
@@ -105,7 +108,7 @@ export class Applications {
       }
       return Effect.tapError(use(value), (error) =>
         Effect.sync(() => {
-          if (error instanceof Rejected && error.code !== undefined) {
+          if (error instanceof Rejected && error.code !== undefined && !ofProof.has(error.code)) {
             this.remember(error.code === "invalid_scope" ? withScopes : value)
           }
         }))

@@ -83,7 +83,7 @@ export const make = (
       status: (server) => Effect.flatMap(of(server), status),
       credentials: (server) =>
         Effect.matchEffect(of(server), {
-          onFailure: (error) => Effect.succeed(isPlain(server) ? refusing(error) : undefined),
+          onFailure: (error) => Effect.succeed(isTooPlain(error) ? refusing(error) : undefined),
           onSuccess: credentials
         })
     }
@@ -150,18 +150,14 @@ const authorizable = (
   }
   const url = new URL(config.url)
   if (url.username !== "" || url.password !== "") return refuse("url", "has credentials, which are used instead")
-  return isPlain(config) ? refuse("url", Urls.plainProblem) : Effect.succeed(config)
+  return config.allowTokensOverHttp !== true && Urls.isPlain(url)
+    ? refuse("url", Urls.plainProblem)
+    : Effect.succeed(config)
 }
 
-/** Whoever is in between could read a token that goes there. */
-const isPlain = (config: McpConfig.ServerConfig): boolean =>
-  config.transport !== "stdio" && config.transport !== "inMemory" && config.auth !== "none" &&
-  config.allowTokensOverHttp !== true && isPlainUrl(config.url)
-
-const isPlainUrl = (text: string): boolean => {
-  const url = Urls.parse(text)
-  return url !== undefined && Urls.isPlain(url)
-}
+/** Nothing else is wrong but that whoever is in between could read a token that goes there. */
+const isTooPlain = (error: McpError.McpError): boolean =>
+  error._tag === "ConfigInvalid" && error.problems[0]?.problem === Urls.plainProblem
 
 /** A server that wants a token may have none. */
 const refusing = (error: McpError.McpError): Credentials => ({

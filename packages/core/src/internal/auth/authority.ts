@@ -150,5 +150,5 @@ const textsOf = (list: unknown): ReadonlyArray<string> | undefined =>
 
 const insecure = (field: string, url: unknown): string =>
   `its ${field} ${
-    McpError.displayUrl(String(url).slice(0, 1024))
-  } can't be used: it must be an https:// URL (on this machine only for a server on this machine)`
+    McpError.displayUrl(typeof url === "string" ? url.slice(0, 1024) : "")
+  } can't be used: it must be an https:// URL (of this machine or a private address only for a server at such a place)`

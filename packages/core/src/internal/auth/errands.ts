@@ -60,6 +60,9 @@ const withoutPkce = ({ issuer, pkce }: Authority, vouchedFor: string | undefined
     : `${who} does not say that it supports PKCE; if it does, set "auth.issuer" to it`
 }
 
+const isSame = (one: Records.Client, other: Records.Client): boolean =>
+  one.kind === other.kind && one.issuer === other.issuer && one.clientId === other.clientId
+
 /** What the server said with its 401 or 403, or nothing. */
 export type Demand = Challenges.Demand | undefined
 
@@ -293,6 +296,7 @@ export class Errands {
         before: more,
         supported: undefined
       })
+      yield* this.bind(config, client)
       const wanted = { authority, binding, client, resource: resource?.resource, scopes }
       const tokens = yield* Effect.mapError(
         this.applications.tokens(requests, config, wanted),
@@ -300,6 +304,21 @@ export class Errands {
       )
       yield* vault.save({ ...Records.withClient(vault.known, client), tokens })
     }).pipe((_) => this.said(_))
+  }
+
+  /** Where no issuer is configured, the first one that is shown something of the application stays the only one. */
+  private bind(config: Applications.Application, client: Records.Client): Effect.Effect<void> {
+    const { known } = this.vault
+    if (config.issuer !== undefined || known.clients.some((_) => isSame(_, client))) return Effect.void
+    const save = this.vault.save(Records.withClient(known, client))
+    // A signature for this authorization server is of no use to another one.
+    if (config.type === "clientCredentials" && config.clientSecret === undefined) return save
+    const warning = Effect.logWarning(
+      `what the field "auth" holds goes to ${
+        McpError.displayUrl(client.issuer)
+      }, because the server names it, and to nobody else from now on; set "auth.issuer" to say who may have it`
+    )
+    return Effect.zipRight(Effect.annotateLogs(warning, "mcp.server", this.server), save)
   }
 
   /** The address to which the browser is to come back, as it is registered or configured. */

@@ -216,8 +216,8 @@ export class Keeper {
     demand: Demand,
     scope: Scope.Scope
   ): Effect.Effect<Outcome, McpError.McpError> {
-    if (token === undefined || token === this.renewedAlone) return no
     if (this.isNewer(token)) return again
+    if (token === undefined || token === this.renewedAlone) return no
     const renewal = Effect.tap(this.unauthorized(token, demand, true), (outcome) =>
       Effect.sync(() => {
         if (outcome === "again") this.renewedAlone = this.token

@@ -103,10 +103,12 @@ export const withClient = (record: Record, client: Client): Record => ({
   clients: [...record.clients.filter((_) => _.issuer !== client.issuer), client]
 })
 
-export const withoutClient = (record: Record, client: Client): Record => ({
-  ...record,
-  clients: record.clients.filter((_) => _.issuer !== client.issuer || _.clientId !== client.clientId)
-})
+/** A client that the application was given stays bound to its authorization server, whatever that one says. */
+export const withoutClient = (record: Record, client: Client): Record =>
+  client.kind === "given" ? record : {
+    ...record,
+    clients: record.clients.filter((_) => _.issuer !== client.issuer || _.clientId !== client.clientId)
+  }
 
 type Fields = { readonly [key: string]: unknown }
 

@@ -69,12 +69,15 @@ export const ofClient = (
   config: ClientCredentials,
   wanted: Wanted
 ): Effect.Effect<Tokens, McpError.McpError | Rejected> =>
-  granted(requests, wanted, {
-    params: [["grant_type", "client_credentials"], ...scopeOf(wanted)],
-    client: signedBy(requests.server, config, wanted)
-  })
+  Effect.map(
+    granted(requests, wanted, {
+      params: [["grant_type", "client_credentials"], ...scopeOf(wanted)],
+      client: signedBy(requests.server, config, wanted)
+    }),
+    withoutRefresh
+  )
 
-/** For a JWT that somebody has issued whom the authorization server believes (RFC 7523). No refresh token comes of it. */
+/** For a JWT that somebody has issued whom the authorization server believes (RFC 7523). */
 export const ofAssertion = (
   requests: Requests,
   assertion: string,
@@ -88,8 +91,11 @@ export const ofAssertion = (
         ...scopeOf(wanted)
       ]
     }),
-    (tokens) => ({ ...tokens, refresh: undefined })
+    withoutRefresh
   )
+
+/** What was shown once is shown again for the next one: a second secret that does the same is not kept. */
+const withoutRefresh = (tokens: Tokens): Tokens => ({ ...tokens, refresh: undefined })
 
 const scopeOf = ({ scopes }: Wanted): Params => scopes.length === 0 ? [] : [["scope", scopes.join(" ")]]
 
