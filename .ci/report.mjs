@@ -130,18 +130,19 @@ const keyOf = ({ file, name }) => `${file} ${name}`
 /** The internal type that a public alias is another name for. */
 const aliased = (statement) => ts.isTypeAliasDeclaration(statement) && ts.isTypeReferenceNode(statement.type) ? statement.type : undefined
 
+/** What has a page of its own. Beside that, what has another name there can be named. */
+const exported = new Set()
 const nameable = new Set()
 for (const { file } of modules) {
   for (const { name } of exportsOf(file)) {
     const { file: from, name: original, statements } = declarationOf(file, name)
+    exported.add(keyOf({ file: from, name: original }))
     nameable.add(keyOf({ file: from, name: original }))
     for (const alias of statements.map(aliased).filter((_) => _ !== undefined)) {
       for (const _ of spokenOf(from, alias.typeName.parent)) nameable.add(keyOf(_))
     }
   }
 }
-
-const publicFiles = new Set(modules.map((_) => _.file))
 
 /** What the exports of a module are made of beside what is public: `declare const`s, and types that should be public. */
 const hiddenIn = (module, problems) => {
@@ -150,7 +151,7 @@ const hiddenIn = (module, problems) => {
     for (const target of spokenOf(file, statement)) {
       const key = keyOf(target)
       const isValue = target.statements.every((_) => ts.isVariableStatement(_))
-      if (publicFiles.has(target.file) && exportsOf(target.file).some((_) => _.name === target.name)) continue
+      if (exported.has(key)) continue
       const isOurs = target.file === file
       if (!nameable.has(key) && !(isValue && isOurs)) {
         problems.push(`${from} speaks of ${target.name} of ${relative(root, target.file)}, which nobody can name`)
@@ -212,14 +213,25 @@ const print = (node, source) => printer.printNode(ts.EmitHint.Unspecified, node,
 
 const textOf = (node) => node.getText().replaceAll(/\s+/g, " ")
 
-/** The types of the exported constants of a module that are long, by their text. */
+/** The types of the exported constants of a module that are long, by their text. A function is written out. */
 const longTypesOf = (all) =>
   new Map(all.flatMap(({ name, statements }) =>
     statements.filter(ts.isVariableStatement).flatMap(({ declarationList: { declarations } }) =>
-      declarations.filter((_) => _.name.getText() === name && _.type !== undefined && _.type.getText().length > 60)
+      declarations.filter((_) => _.name.getText() === name && _.type !== undefined && _.type.getText().length > 60 && !ts.isFunctionTypeNode(_.type))
         .map((_) => [textOf(_.type), { name, type: _.type }])
     )
   ))
+
+/** `import("effect/Duration").Duration` as one would write it: where a declaration is, and what its file imports, is no part of it. */
+const asWritten = ({ argument, qualifier, typeArguments }) => {
+  const { factory } = ts
+  const from = argument.literal.text.replace(/\.js$/, "").split("/")
+  const isOfModule = !from.includes("internal") && /^[A-Z]/.test(from.at(-1))
+  return factory.createTypeReferenceNode(
+    isOfModule ? factory.createQualifiedName(factory.createIdentifier(from.at(-1)), qualifier) : qualifier,
+    typeArguments
+  )
+}
 
 /** A declaration without comments. A type that is that of a constant of the module, word by word, is `typeof` that constant. */
 const printed = (statement, longTypes) => {
@@ -228,6 +240,7 @@ const printed = (statement, longTypes) => {
     const known = ts.isTypeNode(node) ? longTypes.get(textOf(node)) : undefined
     if (known !== undefined && known.type !== node) return factory.createTypeQueryNode(factory.createIdentifier(known.name))
     const visited = ts.visitEachChild(node, visit, undefined)
+    if (ts.isImportTypeNode(visited) && !visited.isTypeOf && ts.isIdentifier(visited.qualifier ?? visited)) return asWritten(visited)
     return ts.isTupleTypeNode(visited) ? ts.setEmitFlags(visited, ts.EmitFlags.SingleLine) : visited
   }
   return print(ts.visitNode(statement, visit), statement.getSourceFile())

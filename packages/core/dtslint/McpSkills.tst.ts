@@ -30,7 +30,7 @@ describe("McpSkills", () => {
   })
 
   it("what is known is not to be changed", () => {
-    expect<McpSkills.Skill>().type.not.toBeAssignableWith({})
+    expect<McpSkills.Skill>().type.not.toBeAssignableFrom<{}>()
     expect<Readonly<McpSkills.Skill>>().type.toBe<McpSkills.Skill>()
     expect(McpSkills.extension).type.toBe<"io.modelcontextprotocol/skills">()
   })

@@ -5,6 +5,7 @@ import {
   type McpError,
   McpProtocol,
   RetryPolicy,
+  type ToolApproval,
   ToolFailure,
   ToolNaming,
   ToolOutput,
@@ -18,6 +19,9 @@ class Words extends Context.Tag("Words")<Words, { readonly of: (tag: string) => 
 
 declare const result: McpProtocol.CallToolResult
 declare const loaded: ConfigFile.Loaded
+declare const box: Toolset.Toolbox<never, string>
+declare const options: Toolset.CallOptions<McpProtocol.CallToolResult>
+declare const pending: ToolApproval.PendingApproval
 
 describe("RetryPolicy", () => {
   it("is made of options, each of which may be left out", () => {
@@ -84,6 +88,20 @@ describe("ToolOutput", () => {
     type Box = ReturnType<Effect.Effect.Success<typeof made>["for"]>
     expect<Effect.Effect.Success<ReturnType<Box["call"]>>>().type.toBeAssignableFrom<Toolset.ToolResult<string>>()
     expect<Box>().type.toBe<Toolset.Toolbox<never, string>>()
+  })
+
+  it("of one call is all that this call gives; what may be left out does not change what there is", () => {
+    type Called<A> = Effect.Effect<Toolset.ToolResult<A>, Toolset.CallError>
+    expect(box.call("a")).type.toBe<Called<string>>()
+    expect(box.call("a", {}, { timeout: "1 second" })).type.toBe<Called<string>>()
+    expect(box.call("a", {}, { output: ToolOutput.raw })).type.toBe<Called<McpProtocol.CallToolResult>>()
+    expect(box.call({ server: "s", tool: "a" }, undefined, { output: ToolOutput.of("size", () => 1) })).type.toBe<
+      Called<number>
+    >()
+    expect(box.call("a", {}, options)).type.toBe<Called<string | McpProtocol.CallToolResult>>()
+    expect(box.approve(pending)).type.toBe<Called<string>>()
+    expect(box.approve(pending, { output: ToolOutput.raw })).type.toBe<Called<McpProtocol.CallToolResult>>()
+    expect(box.call).type.not.toBeCallableWith("a", {}, { output: "text" })
   })
 })
 

@@ -68,14 +68,14 @@ export interface Options {
  * names of its query parameters, and the names of `headers`, in any spelling. The order of names does not matter.
  *
  * No part of it: values of variables, headers and query parameters, user and password of the URL, its fragment,
- * `requestHeaders`, `tls`, `proxy`. So a token that is rotated keeps the lists, and users with different tokens for the
- * same server share them until they are read again. Nor is anything that does not change what a server offers:
- * `timeouts`, `limits`, `logLevel`, `enabled`, `concurrency`, `lifetime`, `keepAlive`, `trusted`, `recovery`,
- * `shutdown`, `maxConnections`.
+ * `requestHeaders`, `auth`, `tls`, `proxy`, `secrets`. So a token that is rotated keeps the lists, and users with different
+ * tokens for the same server share them until they are read again. Nor is anything that does not change what a server
+ * offers: `timeouts`, `limits`, `logLevel`, `enabled`, `concurrency`, `lifetime`, `keepAlive`, `trusted`, `recovery`,
+ * `subscriptions`, `shutdown`, `maxConnections`, `allowTokensOverHttp`.
  *
- * A secret in `args`, or in the path of a URL, is part of the hash, from which it can't be read. Paths count as they
- * are written: a relative `cwd` or argument is the same in every directory. Once configurations are read from files,
- * this is to be given what was written there, before `${VAR}` is replaced.
+ * A secret in `args`, or in the path of a URL, is part of the hash, from which it can't be read. Texts count as they are
+ * written: a relative `cwd` or argument is the same in every directory, and a reference such as `${VAR}` is itself, not
+ * what it stands for.
  *
  * @since 0.1.0
  * @category accessors

@@ -19,6 +19,7 @@
  *
  * @since 0.1.0
  */
+import type * as Duration from "effect/Duration"
 import * as schema from "./internal/configFile/jsonSchema.js"
 import * as internal from "./internal/configFile/load.js"
 import * as predicates from "./internal/configFile/predicates.js"
@@ -188,10 +189,10 @@ export interface LoadOptions {
    * name in another file takes the place, if it is not left out too.
    */
   readonly exclude?: ReadonlyArray<Predicate> | undefined
-  /** In milliseconds, 0 for none: from the environment, for every server, whatever its file says. */
-  readonly timeout?: number | undefined
-  /** In milliseconds, 0 for none: for servers whose file does not say. Default: that of `McpConfig`. */
-  readonly defaultTimeout?: number | undefined
+  /** From the environment: for every server, whatever its file says. `null` and 0: none. */
+  readonly timeout?: Duration.DurationInput | null | undefined
+  /** For servers whose file does not say. `null` and 0: none. Default: that of `McpConfig`. */
+  readonly defaultTimeout?: Duration.DurationInput | null | undefined
   /** The directory that `${workspaceFolder}` stands for. Without it, servers that ask for it can't be connected. */
   readonly workspaceFolder?: string | undefined
 }

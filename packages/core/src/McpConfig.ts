@@ -6,15 +6,12 @@
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as AuthSchema from "./internal/config/auth.js"
 import * as Bounds from "./internal/config/bounds.js"
-import * as Deferred from "./internal/config/deferred.js"
 import { problemsOf } from "./internal/config/problems.js"
-import * as References from "./internal/config/references.js"
 import * as shorthand from "./internal/config/shorthand.js"
 import * as Values from "./internal/config/values.js"
 import * as McpError from "./McpError.js"
@@ -462,9 +459,16 @@ export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpEr
   }
   const family = expand === undefined ? schemas : expandingSchemas
   const schema: Schema.Schema<ServerConfig, ServerConfigInput> = family[transport as keyof typeof schemas] as never
-  return Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })(input).pipe(
+  return Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })(withKind(input)).pipe(
     Effect.mapError((error) => invalid(server, problemsOf(error)))
   )
+}
+
+/** `Schema` makes a text of what tells the kinds of `auth` apart, which throws for `{ "toString": null }`. */
+const withKind = (input: { readonly auth?: unknown }): object => {
+  const { auth } = input
+  const type = typeof auth === "object" && auth !== null && "type" in auth ? auth.type : undefined
+  return typeof type === "object" ? { ...input, auth: { ...auth as object, type: null } } : input
 }
 
 /**
@@ -505,119 +509,11 @@ export type Shorthand = shorthand.Shorthand
  */
 export const from: (what: Shorthand, name?: string) => ServerConfigInput = shorthand.from
 
-/**
- * The limits of a server: its own, where it has them, over the defaults.
- *
- * @since 0.1.0
- * @category accessors
- */
-export const limitsOf = (config: ServerConfig): Bounds.Limits => ({
-  ...Bounds.defaultLimits,
-  ...defined(config.limits)
-})
-
-/**
- * The deadlines of a server: its own, where it has them, over the defaults.
- *
- * @since 0.1.0
- * @category accessors
- */
-export const timeoutsOf = (config: ServerConfig): Bounds.Timeouts => ({
-  ...Bounds.defaultTimeouts,
-  ...defined(config.timeouts)
-})
-
-/**
- * How many requests may be under way at once: as configured, else 16 over HTTP and 64 elsewhere.
- *
- * @since 0.1.0
- * @category accessors
- */
-export const concurrencyOf = (config: ServerConfig): number => {
-  switch (config.concurrency) {
-    case undefined:
-      return config.transport === "stdio" || config.transport === "inMemory" ? 64 : 16
-    case "serial":
-      return 1
-    case "unbounded":
-      return Number.POSITIVE_INFINITY
-    default:
-      return config.concurrency
-  }
-}
-
-/**
- * How a process is ended: its own graces, where it has them, over the defaults.
- *
- * @since 0.1.0
- * @category accessors
- */
-export const shutdownOf = (config: StdioConfig): {
-  readonly afterEof: Duration.Duration
-  readonly afterTerm: Duration.Duration
-  readonly afterKill: Duration.Duration
-} => ({ ...defaultShutdown, ...defined(config.shutdown) })
-
-const defaultShutdown = {
-  afterEof: Duration.seconds(2),
-  afterTerm: Duration.seconds(2),
-  afterKill: Duration.seconds(2)
-}
-
-/**
- * After how long a transport that does not end is left to itself: all its own bounds, and some.
- *
- * @since 0.1.0
- * @category accessors
- */
-export const closeBoundOf = (config: ServerConfig): Duration.Duration => {
-  const shutdown = config.transport === "stdio" ? Object.values(shutdownOf(config)) : []
-  return [timeoutsOf(config).close, ...shutdown].reduce(Duration.sum, Duration.seconds(5))
-}
-
-const defined = <A extends object>(value: A | undefined): { [K in keyof A]?: Exclude<A[K], undefined> } =>
-  Object.fromEntries(Object.entries(value ?? {}).filter(([, _]) => _ !== undefined)) as never
-
-/**
- * Whether all values are there. Where not, they are looked up by `McpTransport`, each time that it opens a session.
- *
- * @since 0.1.0
- * @category accessors
- */
-export const isResolved = (config: ServerConfig): boolean =>
-  config.expand === undefined && secretsIn(config).every((_) => Deferred.of(_) === undefined)
-
-const secretsIn = (config: ServerConfig): ReadonlyArray<Redacted.Redacted<string>> => {
-  switch (config.transport) {
-    case "inMemory":
-      return []
-    case "stdio":
-      return Object.values(config.env ?? {})
-    default: {
-      const auth = typeof config.auth === "object" ? AuthSchema.valuesOf(config.auth) : []
-      const tls = Object.values(config.tls ?? {}).flat()
-      return [config.proxy, ...Object.values(config.headers ?? {}), ...auth, ...tls].filter(isSecret)
-    }
-  }
-}
-
-const isSecret = (u: unknown): u is Redacted.Redacted<string> => Redacted.isRedacted(u)
-
-/**
- * Where a server is, in words that can be shown: a command, or a URL without user, password and query.
- *
- * @since 0.1.0
- * @category accessors
- */
-export const describeTarget = (config: ServerConfig): string => {
-  switch (config.transport) {
-    case "stdio":
-      return McpError.displayText(config.command, 1024)
-    case "inMemory":
-      return "this process"
-    default: {
-      const parts = config.expand === undefined ? undefined : References.urlParts(config.url)
-      return parts === undefined ? McpError.displayUrl(config.url) : parts.place.slice(0, 1024)
-    }
-  }
-}
+export {
+  concurrencyOf,
+  describeTarget,
+  isResolved,
+  limitsOf,
+  shutdownOf,
+  timeoutsOf
+} from "./internal/config/accessors.js"

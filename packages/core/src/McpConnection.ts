@@ -101,6 +101,10 @@ export interface ConnectionStats {
   readonly sessions: number
   /** How many tries to open one have been made. */
   readonly attempts: number
+  /** How many sessions have ended without our doing. */
+  readonly losses: number
+  /** When the last of them was lost, in milliseconds of the Effect clock, and why: also when all is well again. */
+  readonly lastLoss: { readonly at: number; readonly error: McpError.McpError } | undefined
   /** How many requests were sent again. */
   readonly replays: number
   readonly holders: number

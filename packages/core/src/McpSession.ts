@@ -30,6 +30,7 @@ import type * as Subscribable from "effect/Subscribable"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import type * as Tracer from "effect/Tracer"
 import * as ClientHandlers from "./ClientHandlers.js"
+import { closeBoundOf } from "./internal/config/accessors.js"
 import type { Beginning } from "./internal/engine/begun.js"
 import { type Begins, Calls, type Waited } from "./internal/engine/calls.js"
 import { Deadlines } from "./internal/engine/deadlines.js"
@@ -358,7 +359,7 @@ const metered = (
       meter.opened()
       return deadlines.now()
     }),
-    (openedAt) => Effect.sync(() => meter.closed(deadlines.now() - openedAt, engine.reason))
+    (openedAt) => Effect.sync(() => meter.closed(deadlines.now() - openedAt, engine.reason ?? engine.expiry))
   )
 
 const concurrencyOf = (
@@ -390,7 +391,7 @@ const closeWire = (
   warnings: Warnings
 ): Effect.Effect<void> =>
   Effect.forkDaemon(Scope.close(wire, exit)).pipe(
-    Effect.flatMap((closing) => within(Fiber.join(closing), McpConfig.closeBoundOf(config))),
+    Effect.flatMap((closing) => within(Fiber.join(closing), closeBoundOf(config))),
     Effect.map((closed) => {
       if (Option.isNone(closed)) warnings.add("CloseFailed", "the transport did not close in time")
       else if (Exit.isFailure(closed.value)) warnings.add("CloseFailed", "the transport failed while it was closed")

@@ -123,7 +123,7 @@ export interface ListOptions {
    * How long all decisions together may take. Then what is decided holds, and every other tool is excluded. Positive
    * and finite. Default: 30 seconds.
    */
-  readonly total?: Duration.DurationInput | undefined
+  readonly maxTotal?: Duration.DurationInput | undefined
 }
 
 /**
@@ -363,10 +363,10 @@ const listChecks = {
     Number.isSafeInteger(value) && (value as number) >= 1
       ? Either.right(value as number)
       : Either.left("must be a whole number of at least 1"),
-  total: Check.finiteBound
+  maxTotal: Check.finiteBound
 }
 
-const listDefaults = { concurrency: 16, total: 30_000 }
+const listDefaults = { concurrency: 16, maxTotal: 30_000 }
 
 /**
  * The tools of one server that are shown, in the same order: the same list where these are all. At once, where no effect

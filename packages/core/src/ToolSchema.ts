@@ -56,6 +56,7 @@ export interface StrictOptions {
  * throws and takes bounded time, whatever the schema. A frozen schema is converted once: asking again is a look-up.
  *
  * @example
+ * ```ts
  * import { ToolSchema } from "@mcp-runtime/core"
  *
  * const { schema, strict } = ToolSchema.strict({
@@ -71,6 +72,7 @@ export interface StrictOptions {
  * //   required: ["city", "days"],
  * //   additionalProperties: false
  * // }
+ * ```
  *
  * @since 0.1.0
  * @category strict schemas
@@ -80,11 +82,11 @@ export const strict = (schema: JsonObject, options?: StrictOptions): StrictSchem
 
 /**
  * The arguments that a model gave under `strict(original, { optional: "nullable" })`, without the nulls that stand for
- * absent properties. A null that the original knows itself stays,
- * unless it says that null is the default, which is what absence means then. The same object where there is nothing to take out, or
- * where the original wasn't converted.
+ * absent properties. A null that the original knows itself stays, unless it says that null is the default, which is what
+ * absence means then. The same object where there is nothing to take out, or where the original wasn't converted.
  *
  * @example
+ * ```ts
  * import { ToolSchema } from "@mcp-runtime/core"
  *
  * const original = {
@@ -94,6 +96,7 @@ export const strict = (schema: JsonObject, options?: StrictOptions): StrictSchem
  * }
  *
  * ToolSchema.withoutFillIns(original, { city: "Oslo", days: null }) // { city: "Oslo" }
+ * ```
  *
  * @since 0.1.0
  * @category strict schemas

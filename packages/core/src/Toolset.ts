@@ -247,19 +247,32 @@ export interface Toolbox<out R, out A> {
    * Calls a tool: by its name, or by what tells it. Arguments may be JSON as text. A tool that the filter does not show does
    * not exist. Where it needs approval it fails with `ToolApproval.ApprovalRequired`.
    */
-  readonly call: <B = A>(
-    tool: string | ToolNaming.ToolIdentity,
-    args?: unknown,
-    options?: CallOptions<B>
-  ) => Effect.Effect<ToolResult<A | B>, CallError, R>
+  readonly call: {
+    <B>(
+      tool: string | ToolNaming.ToolIdentity,
+      args: unknown,
+      options: CallOptions<B> & { readonly output: ToolOutput.ToolOutput<B> }
+    ): Effect.Effect<ToolResult<B>, CallError, R>
+    <B = A>(
+      tool: string | ToolNaming.ToolIdentity,
+      args?: unknown,
+      options?: CallOptions<B>
+    ): Effect.Effect<ToolResult<A | B>, CallError, R>
+  }
   /**
    * Makes the call that waited for approval. It is not asked for again, and each is made once: it is used up even where the
    * call fails before anything is sent.
    */
-  readonly approve: <B = A>(
-    pending: ToolApproval.PendingApproval,
-    options?: CallOptions<B>
-  ) => Effect.Effect<ToolResult<A | B>, CallError, R>
+  readonly approve: {
+    <B>(
+      pending: ToolApproval.PendingApproval,
+      options: CallOptions<B> & { readonly output: ToolOutput.ToolOutput<B> }
+    ): Effect.Effect<ToolResult<B>, CallError, R>
+    <B = A>(
+      pending: ToolApproval.PendingApproval,
+      options?: CallOptions<B>
+    ): Effect.Effect<ToolResult<A | B>, CallError, R>
+  }
   /** Says to the model that a person did not want the call. */
   readonly reject: (
     pending: ToolApproval.PendingApproval,

@@ -173,6 +173,24 @@ describe("McpConfig.decode", () => {
     }
   })
 
+  it("a message shows the first problems of many, and how many more there are", () => {
+    const error = refuse(stdio({ args: Array.from({ length: 3000 }, (_, i) => i) }))
+    assert.lengthOf(error.problems, 3000)
+    assert.isBelow(error.message.length, 3000)
+    assert.include(error.message, "and 2970 more")
+  })
+
+  it("a kind of auth that can't be made a text is a problem like any other", () => {
+    for (const type of [{ toString: null }, { toString: 1, valueOf: 1 }, [{ toString: null }], null]) {
+      assert.deepStrictEqual(
+        Object.keys(problems(http({ auth: { type, clientId: "c" }, zz: 1 }))).sort(),
+        ["auth.type", "zz"]
+      )
+    }
+    const decoded = decode(http({ auth: { type: "oauth", clientId: "c" } }))
+    assert.strictEqual(decode(decoded).name, "docs")
+  })
+
   it("a name is a short text without control characters, whatever else is wrong", () => {
     assert.deepStrictEqual(problems(stdio({ name: "" })), { name: "must not be empty" })
     assert.deepStrictEqual(problems(stdio({ name: 7 })), { name: "must be a text" })

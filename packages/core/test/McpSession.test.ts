@@ -459,6 +459,17 @@ describe("requests", () => {
       assert.strictEqual((yield* McpSession.listTools(session)).items.length, 1)
     }))
 
+  it.scoped("a result that is null is one, also of a call", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make({
+        handlers: { "tools/call": (_) => Effect.succeed(ScriptedServer.raw(ScriptedServer.result(_.id, null))) }
+      })
+      const session = yield* McpSession.open(server.channel)
+      assert.isNull(yield* session.request("tools/call", { name: "x" }))
+      const error = yield* Effect.flip(McpSession.callTool(session, { name: "x" }))
+      assert.strictEqual(error._tag, "InvalidResult")
+    }))
+
   it.scoped("arguments that can't be written as JSON are a typed error, and cost nothing", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedServer.make()

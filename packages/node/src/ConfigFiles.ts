@@ -23,6 +23,7 @@ import type * as McpConfig from "@mcp-runtime/core/McpConfig"
 import type * as McpError from "@mcp-runtime/core/McpError"
 import type * as McpRuntime from "@mcp-runtime/core/McpRuntime"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
@@ -50,8 +51,8 @@ export interface Options {
   readonly user?: boolean | string | undefined
   /** Servers that are left out, see `ConfigFile.LoadOptions`. */
   readonly exclude?: ReadonlyArray<ConfigFile.Predicate> | undefined
-  /** In milliseconds, 0 for none: for servers whose file does not say, and if `MCP_RUNTIME_TIMEOUT` does not. */
-  readonly defaultTimeout?: number | undefined
+  /** For servers whose file does not say, and if `MCP_RUNTIME_TIMEOUT` does not. `null` and 0: none. */
+  readonly defaultTimeout?: Duration.DurationInput | null | undefined
   /** Default: that of this process. */
   readonly environment?: { readonly [name: string]: string | undefined } | undefined
 }

@@ -334,7 +334,7 @@ export const open: (url: string | URL) => Effect.Effect<Visited, browsing.Browse
  * @since 0.1.0
  * @category browsing
  */
-export const follow: (url: string | URL) => Effect.Effect<Visited, browsing.BrowserFailed> = browsing.visit
+export const visit: (url: string | URL) => Effect.Effect<Visited, browsing.BrowserFailed> = browsing.visit
 
 /**
  * An error as OAuth endpoints give it.

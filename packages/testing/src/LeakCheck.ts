@@ -18,7 +18,8 @@
  * it.live("closes everything it opens", () =>
  *   LeakCheck.scoped(Effect.gen(function*() {
  *     // what is acquired here is released before the check
- *     const session = yield* McpSession.open(yield* ScriptedServer.channel())
+ *     const { channel } = yield* ScriptedServer.make()
+ *     const session = yield* McpSession.open(channel)
  *     yield* McpSession.ping(session)
  *   })))
  * ```

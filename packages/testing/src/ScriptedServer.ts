@@ -266,15 +266,6 @@ export interface ScriptedServer extends Peer {
 export const make = (options: Options = {}): Effect.Effect<ScriptedServer> => Effect.sync(() => internal.make(options))
 
 /**
- * Only the channel of a server with this script.
- *
- * @since 0.1.0
- * @category constructors
- */
-export const channel = (options: Options = {}): Effect.Effect<McpTransport.Channel> =>
-  Effect.map(make(options), (server) => server.channel)
-
-/**
  * The transport service over these servers, found by the name in their configuration. The channel it gives has the
  * configuration that was asked for.
  *

@@ -32,6 +32,18 @@ export const spellingsOf = (values: Iterable<string>): ReadonlyArray<string> => 
 export const without = (text: string, secrets: ReadonlyArray<string>): string =>
   replaced(text, longestFirst(secrets), covered)
 
+/** One character, so that what it stands for never gets longer. Where a text has it itself, it shows as a secret. */
+const mark = "\uffff"
+
+/** The beginning of a text, of about `max` characters, with nothing of a secret that the bound would cut. */
+export const beginningOf = (text: string, secrets: ReadonlyArray<string>, max: number): string => {
+  const longest = secrets.reduce((longest, secret) => Math.max(longest, secret.length), 0)
+  const looked = text.slice(0, max + longest)
+  const marked = replaced(looked, longestFirst(secrets), mark)
+  const whole = looked.length === text.length ? marked : marked.slice(0, Math.max(0, marked.length - longest))
+  return whole.slice(0, max).replaceAll(mark, covered)
+}
+
 /** The part of a text from outside that is shown. */
 export const shown = (text: string, secrets: ReadonlyArray<string>, max: number): string =>
   secrets.length === 0

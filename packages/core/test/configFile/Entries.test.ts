@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { McpConfig } from "@mcp-runtime/core"
 import * as ConfigFile from "@mcp-runtime/core/ConfigFile"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 
 const load = (servers: object | string, options?: ConfigFile.LoadOptions, level: ConfigFile.Level = "user") =>
   ConfigFile.load(
@@ -83,7 +83,7 @@ describe("one server that is wrong", () => {
     [{ url: "https://a.example", headers: "a: b" }, "error headers: must be an object, such as"],
     [
       { url: "https://a.example", auth: { type: "oath" } },
-      "error auth.type: must be \"oauth\" or \"clientCredentials\""
+      "error auth.type: must be one of \"oauth\", \"clientCredentials\", \"jwtBearer\", \"enterprise\""
     ],
     [{ url: "https://a.example", auth: { type: "clientCredentials" } }, "error auth.clientId: is missing"],
     [{ url: "https://a.example", auth: { type: "oauth", issuer: "${A}" } }, "error auth.issuer: holds a ref"],
@@ -378,6 +378,10 @@ describe("timeouts", () => {
     ["nothing", {}, {}, undefined],
     ["the default", {}, { defaultTimeout: 5000 }, both(5000)],
     ["a default of 0 is none", {}, { defaultTimeout: 0 }, both(null)],
+    ["a default of null is none", {}, { defaultTimeout: null }, both(null)],
+    ["a default without end is none", {}, { defaultTimeout: Duration.infinity }, both(null)],
+    ["a default as a text", {}, { defaultTimeout: "5 seconds" }, both(5000)],
+    ["a default as a duration", {}, { defaultTimeout: Duration.minutes(1) }, both(60_000)],
     ["the file over the default", { timeout: 7000 }, { defaultTimeout: 5000 }, both(7000)],
     ["0 in the file is none", { timeout: 0 }, { defaultTimeout: 5000 }, both(null)],
     ["a duration", { timeout: "7 seconds" }, {}, both("7 seconds")],

@@ -2,9 +2,10 @@
  * `recovery: "isolated"`: a tool call that is sent again in a session of its own.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpConfig, McpConnection, McpTransport, RequestLimit } from "@mcp-runtime/core"
+import { type McpConfig, McpConnection, McpTransport, RequestLimit } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope, TestClock } from "effect"
+import { closeBoundOf } from "../../src/internal/config/accessors.js"
 import {
   arrivals,
   closed,
@@ -283,7 +284,7 @@ describe("the end of an isolated replay", () => {
         const exit = yield* run(McpConnection.callTool(connection, { name: "t" }, always))
         assert.strictEqual(tagOf(exit), name === "success" ? "ok" : "ResponseLost")
         assert.strictEqual(yield* TestClock.currentTimeMillis, 0)
-        yield* TestClock.adjust(McpConfig.closeBoundOf(isolated()))
+        yield* TestClock.adjust(closeBoundOf(isolated()))
       }))
   }
 
@@ -299,7 +300,7 @@ describe("the end of an isolated replay", () => {
       const exit = yield* run(McpConnection.callTool(connection, { name: "t" }, always))
       assert.deepStrictEqual([tagOf(exit), errorOf(exit).executed], ["RequestTimeout", "maybe"])
       assert.strictEqual(yield* TestClock.currentTimeMillis, 2000)
-      yield* TestClock.adjust(McpConfig.closeBoundOf(isolated()))
+      yield* TestClock.adjust(closeBoundOf(isolated()))
     }))
 
   it.scoped("interrupted in its own session: told so once, over at once, closed", () =>

@@ -546,7 +546,7 @@ describe("lists", () => {
   })
 
   it("options that are none are refused", () => {
-    for (const options of [{ concurrency: 0 }, { concurrency: 1.5 }, { total: 0 }, { total: Infinity }]) {
+    for (const options of [{ concurrency: 0 }, { concurrency: 1.5 }, { maxTotal: 0 }, { maxTotal: Infinity }]) {
       assert.throws(
         () => ToolFilter.evaluateAll(ToolFilter.none, "docs", tools("a"), undefined, options),
         McpError.ConfigInvalid

@@ -12,6 +12,7 @@ import type * as Catalog from "../../Catalog.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { Meter } from "../telemetry/meter.js"
+import * as Spans from "../telemetry/spans.js"
 import { Debounce } from "./debounce.js"
 import { Flights, type Fork } from "./flights.js"
 import type { Kind, Shelf } from "./shelf.js"
@@ -114,13 +115,16 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
     const { source } = this.parts
     const list = () =>
       unattended && source.unattended !== undefined ? source.unattended(this.kind) : source.list(this.kind)
-    return Effect.suspend(() =>
-      Effect.catchAll(
-        this.flights.join(this.shelf.generation, this.listing(list)),
+    return Effect.flatMap(Spans.current, (span) => {
+      const listing = this.listing(list)
+      // It is part of the trace of the first who asks.
+      const traced = span === undefined ? listing : Effect.withParentSpan(listing, span)
+      return Effect.catchAll(
+        this.flights.join(this.shelf.generation, traced),
         // What was under way was nobody's.
         (error) => error === notNow ? this.read(unattended) : Effect.fail(error)
       )
-    )
+    })
   }
 
   private listing(

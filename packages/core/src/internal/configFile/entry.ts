@@ -4,9 +4,11 @@
  * Owns: what fields mean, alone and together.
  * May not touch: other servers. Nothing is resolved.
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type { Approval, Discovered, LoadOptions, Origin, ServerRules } from "../../ConfigFile.js"
@@ -316,16 +318,28 @@ const timeoutsOf = (server: Fields, options: LoadOptions): Fields | undefined =>
     const bound = isNone(timeout) ? null : timeout
     return { handshake: bound, request: bound }
   }
+  const wished = (timeout: LoadOptions["timeout"]): Fields => {
+    const bound = boundOf(timeout)
+    return bound === undefined ? {} : both(bound)
+  }
   const timeouts = {
-    ...(isMillis(options.defaultTimeout) && both(options.defaultTimeout)),
+    ...wished(options.defaultTimeout),
     ...(server.timeout !== undefined && both(server.timeout)),
     ...(isFields(server.timeouts) && server.timeouts),
-    ...(isMillis(options.timeout) && both(options.timeout))
+    ...wished(options.timeout)
   }
   return Object.keys(timeouts).length === 0 ? undefined : timeouts
 }
 
-const isMillis = (u: number | undefined): boolean => u !== undefined && Number.isFinite(u) && u >= 0
+/** In milliseconds, as a file would say it. What is no duration is no wish. */
+const boundOf = (timeout: LoadOptions["timeout"]): number | null | undefined => {
+  if (timeout === undefined || timeout === null) return timeout
+  if (typeof timeout === "number" && !(timeout >= 0)) return undefined
+  return Option.match(Duration.decodeUnknown(timeout), {
+    onNone: () => undefined,
+    onSome: (_) => Duration.isFinite(_) ? Duration.toMillis(_) : null
+  })
+}
 
 const isNone = (timeout: unknown): boolean =>
   timeout === 0 || (typeof timeout === "string" && /^0+(\.0+)? /.test(timeout))

@@ -1,5 +1,8 @@
 /**
  * Puts a connection together: its owner, its calls, and what the application sees of them.
+ *
+ * Owns: which part knows which other, and what the public functions are made of.
+ * May not touch: what the parts decide.
  */
 import * as Effect from "effect/Effect"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
@@ -21,11 +24,12 @@ import { shownAs } from "../shownAs.js"
 import { Meter } from "../telemetry/meter.js"
 import * as Spans from "../telemetry/spans.js"
 import { type Budget, Calls } from "./calls.js"
+import type { OwnerEvent } from "./events.js"
 import { Ladder, settings } from "./ladder.js"
 import type { Live } from "./live.js"
 import * as Opening from "./opening.js"
 import * as Operations from "./operations.js"
-import { Owner, type OwnerEvent } from "./owner.js"
+import { Owner } from "./owner.js"
 import { States } from "./states.js"
 import { type Subject, Tracing } from "./tracing.js"
 
@@ -184,9 +188,10 @@ const visible = (
         )),
     catalog: owner.catalog,
     // Where it is closed after that, it stays closed.
-    reconnect: Effect.flatMap(
-      owner.command("reconnect"),
-      (era) => Effect.map(owner.untilLive("open", era), (_) => _.session.info)
+    reconnect: Spans.current.pipe(
+      Effect.flatMap((askedIn) => owner.command("reconnect", askedIn)),
+      Effect.flatMap((era) => owner.untilLive("open", era)),
+      Effect.map((_) => _.session.info)
     ),
     close: Effect.asVoid(owner.command("close")),
     disable: Effect.asVoid(owner.command("disable")),
@@ -194,9 +199,11 @@ const visible = (
     stats: Effect.sync(() => ({
       sessions: owner.opened,
       attempts: owner.attempts,
+      losses: owner.losses,
+      lastLoss: owner.lastLoss,
       replays: owner.replays,
       holders: owner.usage.holders,
-      open: owner.openSessions
+      open: owner.sessions.size
     })),
     owner,
     disableBecause: (detail) =>

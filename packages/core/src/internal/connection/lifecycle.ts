@@ -42,7 +42,8 @@ export class Lifecycle {
 
   ready({ generation, info }: McpSession.McpSession, millis: number, isBack: boolean): Effect.Effect<void> {
     const { name, version } = info.implementation
-    const server = McpError.displayText(`${name} ${version}`, 128)
+    // One line, whatever a server calls itself.
+    const server = McpError.displayText(`${name} ${version}`, 128).replaceAll(/\s+/g, " ")
     const what = `session ${generation} over ${info.transport} with ${server}, protocol ${info.protocolVersion}`
     return isBack
       ? this.line(LogLevel.Info, "back", `back after ${millis} ms: ${what}`)

@@ -29,7 +29,7 @@ import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import type * as Tracer from "effect/Tracer"
 import type * as McpConfig from "../../McpConfig.js"
-import type { ConnectionState } from "../../McpConnection.js"
+import type { ConnectionState, ConnectionStats } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
@@ -40,27 +40,20 @@ import { retryAfter } from "../retry/budget.js"
 import type { Meter } from "../telemetry/meter.js"
 import * as Spans from "../telemetry/spans.js"
 import { Alarm } from "./alarm.js"
-import { type Command, Commands, type Done } from "./commands.js"
+import { type Command, Commands } from "./commands.js"
+import * as Ears from "./ears.js"
+import type { OwnerEvent } from "./events.js"
 import { type Ladder, patience } from "./ladder.js"
 import { Lifecycle } from "./lifecycle.js"
 import type { Live } from "./live.js"
 import * as Opening from "./opening.js"
 import * as Reasons from "./reasons.js"
 import { type Parts as SessionsParts, Sessions, type Tried } from "./sessions.js"
-import type { States } from "./states.js"
+import { stateOf, type States } from "./states.js"
 import { Usage } from "./usage.js"
-import { type Ears, isBusy, isOutOfReach, ping, watch } from "./watch.js"
+import { Waiting } from "./waiting.js"
+import { isBusy, ping, watch } from "./watch.js"
 import { LogLevelWish, Subscriptions } from "./wishes.js"
-
-export type OwnerEvent =
-  | { readonly _tag: "Demand"; readonly era: number }
-  | { readonly _tag: "Tried"; readonly attempt: number; readonly exit: Tried }
-  | { readonly _tag: "Lost"; readonly live: Live; readonly error: McpError.McpError; readonly drain: boolean }
-  | { readonly _tag: "Shaken"; readonly live: Live }
-  | { readonly _tag: "Due"; readonly number: number }
-  | { readonly _tag: "Idle"; readonly live: Live }
-  | { readonly _tag: "Authorized" }
-  | { readonly _tag: "Command"; readonly command: Command; readonly done: Done }
 
 export interface Parts {
   readonly config: McpConfig.ServerConfig
@@ -90,12 +83,14 @@ export class Owner {
   readonly catalog: Catalog.Internal
   readonly subscriptions = new Subscriptions()
   readonly logLevel: LogLevelWish
-  /** The span of the first who wanted the session that is opened next, where there is one. */
+  /** The span of the first who waits for the session that is opened next, where there is one. Not kept any longer. */
   askedIn: Tracer.AnySpan | undefined = undefined
   /** Changes when the application closes the connection: what began before it is over. */
   era = 0
   attempts = 0
   opened = 0
+  losses = 0
+  lastLoss: ConnectionStats["lastLoss"] = undefined
   replays = 0
 
   /** Why it is disabled, where that is not the configuration. */
@@ -104,10 +99,7 @@ export class Owner {
   private leaving = false
   private released = false
   private demanded = false
-  private waiters = 0
   private generation = 0
-  /** Completed for those who wait now, with a session or the reason why there is none. */
-  private outcome = Deferred.unsafeMake<Live, McpError.McpError>(FiberId.none)
   private ending = Deferred.unsafeMake<void>(FiberId.none)
   /** There was a session since the application began or closed the connection: its loss is mended. */
   private established = false
@@ -117,10 +109,11 @@ export class Owner {
   private waitsLong = false
   private probes = 0
   private readonly commands = new Commands()
+  private readonly waiting = new Waiting()
   /** Ends the interest in new credentials, which a person may be giving. */
   private unfollow: (() => void) | undefined = undefined
 
-  private readonly sessions: Sessions
+  readonly sessions: Sessions
   private readonly tell: Lifecycle
   readonly usage: Usage
   /** The next try, or the next ping of a server that could not be reached. */
@@ -167,22 +160,6 @@ export class Owner {
     return this.parts.states.state
   }
 
-  get openSessions(): number {
-    return this.sessions.size
-  }
-
-  get closeFailures(): number {
-    return this.sessions.closeFailures
-  }
-
-  get stderrTail(): string | undefined {
-    return this.sessions.stderrTail
-  }
-
-  get nonsense(): string | undefined {
-    return this.sessions.nonsense
-  }
-
   private get disabled(): McpError.McpError {
     return Reasons.disabled(this.server, this.disabledBecause)
   }
@@ -193,9 +170,9 @@ export class Owner {
 
   /** Somebody wants a session. */
   demand(askedIn?: Tracer.AnySpan): void {
+    this.askedIn ??= askedIn
     if (this.demanded) return
     this.demanded = true
-    this.askedIn = askedIn
     this.post({ _tag: "Demand", era: this.era })
   }
 
@@ -205,16 +182,8 @@ export class Owner {
       if (this.live !== undefined) return Effect.succeed(this.live)
       if (this.released) return Effect.fail(Errors.about(Reasons.released(this.server), operation, "no"))
       if (era !== this.era) return Effect.fail(this.closing(operation))
-      const { outcome } = this
       this.demand(askedIn)
-      this.waiters++
-      const outcomeOrNot = Effect.ensuring(
-        Deferred.await(outcome),
-        Effect.sync(() => {
-          this.waiters--
-        })
-      )
-      return Effect.matchEffect(outcomeOrNot, {
+      return Effect.matchEffect(this.waiting.next, {
         onFailure: (error) => Effect.fail(Errors.about(error, operation, "no")),
         // It may be lost again before this fiber has its turn.
         onSuccess: () => this.untilLive(operation, era)
@@ -232,67 +201,28 @@ export class Owner {
     return Reasons.closing(this.server, operation)
   }
 
-  readonly ears: Ears = {
-    ended: (live, error) => this.lose(live, error, false),
-    expired: (live, error) => this.lose(live, error, true),
-    unreachable: (live, error) => {
-      live.unreachable = error
-      this.post({ _tag: "Shaken", live })
+  readonly ears: Ears.Ears = Ears.make({
+    post: (event) => this.post(event),
+    over: (live) => {
+      if (this.live === live) this.live = undefined
     },
-    unauthorized: (live, error) => {
-      live.unauthorized = error
-      this.post({ _tag: "Shaken", live })
-    },
-    silent: (live, error) => {
-      if (++live.silences >= 2) return this.lose(live, error, false)
-      live.unreachable = error
-      this.post({ _tag: "Shaken", live })
-    },
-    reached: (live) => {
-      live.silences = 0
-      if (live.isSound) return
-      live.unreachable = undefined
-      live.unauthorized = undefined
-      this.post({ _tag: "Shaken", live })
-    },
-    streamDown: (live, down) => {
-      if (live.streamDown === down) return
-      live.streamDown = down
-      if (down) live.deaf = true
-      this.post({ _tag: "Shaken", live })
-    },
-    idle: (live) => this.post({ _tag: "Idle", live }),
     notification: (notification) => {
       this.catalog.hear(notification)
       return Effect.asVoid(this.parts.notifications.publish(notification))
     },
     unusedSince: (live) => this.usage.endedAt(live)
-  }
+  })
 
   /** A call has met this error. */
   hear(live: Live, error: McpError.McpError): void {
-    if (error._tag === "SessionExpired") return this.ears.expired(live, error)
-    if (error._tag === "Unauthorized") return this.ears.unauthorized(live, error)
-    if (error._tag !== "ConnectionClosed") return isOutOfReach(error) ? this.ears.unreachable(live, error) : undefined
-    if (error.reason === "Closing") return
-    const { transport } = live.session.info
-    // Over HTTP each request may have a connection of its own.
-    return transport === "http" || transport === "sse"
-      ? this.ears.unreachable(live, error)
-      : this.ears.ended(live, error)
-  }
-
-  private lose(live: Live, error: McpError.McpError, drain: boolean): void {
-    if (live.over) return
-    live.over = true
-    if (this.live === live) this.live = undefined
-    this.post({ _tag: "Lost", live, error, drain })
+    Ears.hear(this.ears, live, error)
   }
 
   /** Succeeds when it is done, with the era in which it was. Concurrent wishes for a reconnection, or to close, are one. */
-  command(command: Command): Effect.Effect<number> {
+  command(command: Command, askedIn?: Tracer.AnySpan): Effect.Effect<number> {
     return Effect.suspend(() => {
       if (this.released) return Effect.succeed(this.era)
+      this.askedIn ??= askedIn
       const same = this.commands.same(command, this.demanded)
       if (same !== undefined) return Deferred.await(same)
       const done = this.commands.add(command)
@@ -472,6 +402,8 @@ export class Owner {
   private onLost(live: Live, error: McpError.McpError, drain: boolean): Effect.Effect<void> {
     if (!this.sessions.has(live)) return Effect.void
     this.lastError = error
+    this.losses++
+    this.lastLoss = Object.freeze({ at: this.now(), error })
     this.alarm.cancel()
     const { ladder, states } = this.parts
     return Effect.gen(this, function*() {
@@ -528,7 +460,7 @@ export class Owner {
 
   /** Whether a session that is lost is to come back. */
   private get isWanted(): boolean {
-    return !this.usage.isNone || this.demanded || this.waiters > 0
+    return !this.usage.isNone || this.demanded || this.waiting.isAnybody
   }
 
   private probeLater(): Effect.Effect<void> {
@@ -601,6 +533,7 @@ export class Owner {
         this,
         (exit) => this.post({ _tag: "Tried", attempt, exit })
       )
+      this.askedIn = undefined
     })
   }
 
@@ -705,28 +638,14 @@ export class Owner {
   }
 
   private show(live: Live): Effect.Effect<void> {
-    const since = this.now()
-    const { generation, session: { info } } = live
-    const reason = live.unreachable !== undefined
-      ? "Unreachable"
-      : live.unauthorized !== undefined
-      ? "Unauthorized"
-      : live.streamDown
-      ? "StreamDown"
-      : undefined
-    if (reason !== undefined) {
-      if (this.state._tag === "Degraded" && this.state.reason === reason) return Effect.void
-      const error = live.unreachable ?? live.unauthorized
-      return this.parts.states.set({ _tag: "Degraded", since, generation, info, reason, error })
-    }
-    return this.state._tag === "Ready" ? Effect.void : this.parts.states.set({ _tag: "Ready", since, generation, info })
+    const state = stateOf(live, this.state, this.now())
+    return state === this.state ? Effect.void : this.parts.states.set(state)
   }
 
   /** Tells everybody who waits. */
   private resolve(exit: Exit.Exit<Live, McpError.McpError>): Effect.Effect<void> {
-    const { outcome } = this
-    this.outcome = Deferred.unsafeMake<Live, McpError.McpError>(FiberId.none)
-    return Effect.asVoid(Deferred.done(outcome, exit))
+    this.askedIn = undefined
+    return this.waiting.end(exit)
   }
 
   private crashLoop(until: number): McpError.McpError {

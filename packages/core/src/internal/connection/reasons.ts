@@ -1,5 +1,8 @@
 /**
  * Why there is no session, in words for whoever wanted one.
+ *
+ * Owns: those words, and which failures of a try end the tries.
+ * May not touch: the state.
  */
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"

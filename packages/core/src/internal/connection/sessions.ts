@@ -13,10 +13,11 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type * as Tracer from "effect/Tracer"
-import * as McpConfig from "../../McpConfig.js"
+import type * as McpConfig from "../../McpConfig.js"
 import type { ConnectionOptions } from "../../McpConnection.js"
 import type * as McpError from "../../McpError.js"
 import type * as McpTransport from "../../McpTransport.js"
+import { closeBoundOf } from "../config/accessors.js"
 import * as Errors from "../engine/errors.js"
 import type { Supervised } from "../engine/supervised.js"
 import * as ErrorType from "../telemetry/errorType.js"
@@ -310,6 +311,6 @@ export class Sessions {
   })
 
   private get closeBound(): Duration.Duration {
-    return Duration.sum(McpConfig.closeBoundOf(this.parts.config), Duration.seconds(1))
+    return Duration.sum(closeBoundOf(this.parts.config), Duration.seconds(1))
   }
 }

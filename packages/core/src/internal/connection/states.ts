@@ -1,10 +1,14 @@
 /**
  * The state of a connection for everybody to see: written by the owner alone.
+ *
+ * Owns: the current state, and who is told of a change.
+ * May not touch: when it changes.
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { ConnectionState } from "../../McpConnection.js"
 import { Hub } from "../hub.js"
+import type { Live } from "./live.js"
 
 interface Numbered {
   readonly number: number
@@ -54,4 +58,20 @@ export class States {
       })
     )
   }
+}
+
+/** What is to be seen of a session: the state as it is, where that says so already. */
+export const stateOf = (live: Live, before: ConnectionState, since: number): ConnectionState => {
+  const { generation, session: { info } } = live
+  const reason = reasonOf(live)
+  if (reason === undefined) return before._tag === "Ready" ? before : { _tag: "Ready", since, generation, info }
+  return before._tag === "Degraded" && before.reason === reason
+    ? before
+    : { _tag: "Degraded", since, generation, info, reason, error: live.unreachable ?? live.unauthorized }
+}
+
+const reasonOf = (live: Live) => {
+  if (live.unreachable !== undefined) return "Unreachable"
+  if (live.unauthorized !== undefined) return "Unauthorized"
+  return live.streamDown ? "StreamDown" : undefined
 }

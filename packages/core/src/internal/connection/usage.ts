@@ -1,5 +1,8 @@
 /**
  * Who uses a connection, and since when nobody does.
+ *
+ * Owns: the count of holders, and when a session has been idle for long enough.
+ * May not touch: sessions; their owner ends them.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

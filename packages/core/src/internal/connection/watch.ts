@@ -14,22 +14,8 @@ import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpSession from "../../McpSession.js"
 import type { Waited } from "../engine/calls.js"
+import { type Ears, isOutOfReach } from "./ears.js"
 import type { Live } from "./live.js"
-
-/** Whom the fibers tell. All synchronous. */
-export interface Ears {
-  readonly ended: (live: Live, error: McpError.McpError) => void
-  readonly expired: (live: Live, error: McpError.McpError) => void
-  readonly unreachable: (live: Live, error: McpError.McpError) => void
-  readonly unauthorized: (live: Live, error: McpError.McpError) => void
-  readonly silent: (live: Live, error: McpError.McpError) => void
-  readonly reached: (live: Live) => void
-  readonly streamDown: (live: Live, down: boolean) => void
-  readonly idle: (live: Live) => void
-  readonly notification: (notification: McpProtocol.Notification) => Effect.Effect<void>
-  /** Since when nobody has used the connection, in milliseconds; nothing while somebody does. */
-  readonly unusedSince: (live: Live) => Effect.Effect<number | undefined>
-}
 
 const defaultPingTimeout = Duration.seconds(5)
 
@@ -118,18 +104,4 @@ const judge = (live: Live, error: McpError.McpError, ears: Ears): void => {
   if (error._tag === "RequestTimeout") return ears.silent(live, error)
   if (error._tag === "Unauthorized") return ears.unauthorized(live, error)
   return isOutOfReach(error) ? ears.unreachable(live, error) : ears.reached(live)
-}
-
-/** Whether the server itself has not answered: nobody has, or a gateway in its place. */
-export const isOutOfReach = (error: McpError.McpError): boolean => {
-  switch (error._tag) {
-    case "ConnectFailed":
-    case "ConnectionClosed":
-    case "ResponseLost":
-      return true
-    case "HttpError":
-      return error.status === 502 || error.status === 503 || error.status === 504
-    default:
-      return false
-  }
 }

@@ -87,6 +87,11 @@ export class Engine {
     return this.ended
   }
 
+  /** Why it is of no use any more, although what was sent may still have its answer. */
+  get expiry(): McpError.McpError | undefined {
+    return this.forgotten
+  }
+
   /**
    * One request. The canceller of `Effect.async` would keep each call alive long enough to be promoted by the garbage
    * collector, which cost a third of the time of a call; a handler around it does the same and does not.

@@ -312,7 +312,7 @@ export class Entry {
           kind: "handshake",
           millis: connectTimeout,
           detail: this.whatIsMissing,
-          stderrTail: this.connection?.owner.stderrTail
+          stderrTail: this.connection?.owner.sessions.stderrTail
         })
       )
     )
@@ -323,7 +323,9 @@ export class Entry {
     const owner = this.connection?.owner
     if (owner?.live !== undefined) return "its tools were not listed in time"
     const missing = "there was no session in time"
-    return owner?.nonsense === undefined ? missing : `${missing}, but ${McpError.displayText(owner.nonsense, 256)}`
+    return owner?.sessions.nonsense === undefined
+      ? missing
+      : `${missing}, but ${McpError.displayText(owner.sessions.nonsense, 256)}`
   }
 
   private readonly enriching: Effect.Effect<void> = Effect.suspend(() => {
@@ -398,13 +400,13 @@ export class Entry {
         if (leave === "unusable") this.shut = true
         const released = this.releasing ??= Deferred.unsafeMake<void>(FiberId.none)
         if (opened !== undefined) {
-          const before = opened.connection.owner.closeFailures
+          const before = opened.connection.owner.sessions.closeFailures
           const ended = yield* this.closing(opened, leave)
           closeError = this.closeError = !ended
             ? this.closeFailed(
               `it did not end within ${this.parts.settings.closeTimeout} ms, and is left to end by itself`
             )
-            : opened.connection.owner.closeFailures > before
+            : opened.connection.owner.sessions.closeFailures > before
             ? this.closeFailed("something of it did not end in order when it was closed")
             : undefined
           if (!ended) yield* this.leaveBehind(opened)

@@ -1,5 +1,8 @@
 /**
  * The lists of all active servers, each as its catalogue has it.
+ *
+ * Owns: which lists there are, in configured order, and that one which can't be read costs no other.
+ * May not touch: what is in a list, and when it is read again.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

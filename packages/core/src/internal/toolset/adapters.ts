@@ -1,5 +1,8 @@
 /**
  * Tools, calls and results as the APIs of models write them.
+ *
+ * Owns: the shapes of those APIs, and what of a result each of them can take.
+ * May not touch: what a tool is called, and whether a call is made.
  */
 import type { JsonObject } from "../../McpProtocol.js"
 import type {

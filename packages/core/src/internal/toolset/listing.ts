@@ -12,7 +12,7 @@ import * as Decision from "./decision.js"
 export interface Bounds {
   readonly concurrency: number
   /** For all decisions together, in milliseconds. */
-  readonly total: number
+  readonly maxTotal: number
 }
 
 /** What is kept, in order: the same list where that is everything. An effect only where a decision is one. */
@@ -39,7 +39,7 @@ export const keep = <A, R>(
       (i) => Effect.map(Decision.toEffect(decisions[i]!), (answer) => void (answers[i] = answer)),
       { concurrency: bounds.concurrency, discard: true }
     )
-    return Effect.flatMap(Decision.before(all, bounds.total), (end) => {
+    return Effect.flatMap(Decision.before(all, bounds.maxTotal), (end) => {
       if (Option.isSome(end)) {
         // They do not fail: it is an interruption, or a defect of a logger.
         return Exit.isFailure(end.value) ? Effect.failCause(end.value.cause) : Effect.succeed(chosen(answers))
@@ -50,7 +50,7 @@ export const keep = <A, R>(
       return Effect.as(
         Decision.report(
           server,
-          `the filter did not decide on ${undecided} of ${items.length} tools within ${bounds.total} ms, ` +
+          `the filter did not decide on ${undecided} of ${items.length} tools within ${bounds.maxTotal} ms, ` +
             "so they are excluded"
         ),
         kept

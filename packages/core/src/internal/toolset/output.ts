@@ -1,5 +1,8 @@
 /**
  * From the result of a tool to what an agent gets.
+ *
+ * Owns: what is kept of a result, and in which order.
+ * May not touch: the result, which is shared.
  */
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { BinaryContent, FastMcpResult, OpenAiItem, Part, ToolOutput } from "../../ToolOutput.js"

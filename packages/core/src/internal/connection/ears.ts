@@ -1,0 +1,100 @@
+/**
+ * What is noticed of a session, by those who watch it and by its calls, and what the owner is told of it.
+ *
+ * Owns: what is known of a session between two turns of the owner, and which event says so.
+ * May not touch: the state. That is the owner's, when its turn comes.
+ */
+import type * as Effect from "effect/Effect"
+import type { McpError } from "../../McpError.js"
+import type { Notification } from "../../McpProtocol.js"
+import type { OwnerEvent } from "./events.js"
+import type { Live } from "./live.js"
+
+/** Whom those who notice something tell. All synchronous but for what is said of notifications and use. */
+export interface Ears {
+  readonly ended: (live: Live, error: McpError) => void
+  readonly expired: (live: Live, error: McpError) => void
+  readonly unreachable: (live: Live, error: McpError) => void
+  readonly unauthorized: (live: Live, error: McpError) => void
+  readonly silent: (live: Live, error: McpError) => void
+  readonly reached: (live: Live) => void
+  readonly streamDown: (live: Live, down: boolean) => void
+  readonly idle: (live: Live) => void
+  readonly notification: (notification: Notification) => Effect.Effect<void>
+  /** Since when nobody has used the connection, in milliseconds; nothing while somebody does. */
+  readonly unusedSince: (live: Live) => Effect.Effect<number | undefined>
+}
+
+export interface Parts extends Pick<Ears, "notification" | "unusedSince"> {
+  readonly post: (event: OwnerEvent) => void
+  /** Nothing is sent over it any more, from now on. */
+  readonly over: (live: Live) => void
+}
+
+export const make = ({ notification, over, post, unusedSince }: Parts): Ears => {
+  const shaken = (live: Live) => post({ _tag: "Shaken", live })
+  const lose = (live: Live, error: McpError, drain: boolean): void => {
+    if (live.over) return
+    live.over = true
+    over(live)
+    post({ _tag: "Lost", live, error, drain })
+  }
+  return {
+    ended: (live, error) => lose(live, error, false),
+    expired: (live, error) => lose(live, error, true),
+    unreachable: (live, error) => {
+      live.unreachable = error
+      shaken(live)
+    },
+    unauthorized: (live, error) => {
+      live.unauthorized = error
+      shaken(live)
+    },
+    silent: (live, error) => {
+      if (++live.silences >= 2) return lose(live, error, false)
+      live.unreachable = error
+      shaken(live)
+    },
+    reached: (live) => {
+      live.silences = 0
+      if (live.isSound) return
+      live.unreachable = undefined
+      live.unauthorized = undefined
+      shaken(live)
+    },
+    streamDown: (live, down) => {
+      if (live.streamDown === down) return
+      live.streamDown = down
+      if (down) live.deaf = true
+      shaken(live)
+    },
+    idle: (live) => post({ _tag: "Idle", live }),
+    notification,
+    unusedSince
+  }
+}
+
+/** A call has met this error. */
+export const hear = (ears: Ears, live: Live, error: McpError): void => {
+  if (error._tag === "SessionExpired") return ears.expired(live, error)
+  if (error._tag === "Unauthorized") return ears.unauthorized(live, error)
+  if (error._tag !== "ConnectionClosed") return isOutOfReach(error) ? ears.unreachable(live, error) : undefined
+  if (error.reason === "Closing") return
+  const { transport } = live.session.info
+  // Over HTTP each request may have a connection of its own.
+  return transport === "http" || transport === "sse" ? ears.unreachable(live, error) : ears.ended(live, error)
+}
+
+/** Whether the server itself has not answered: nobody has, or a gateway in its place. */
+export const isOutOfReach = (error: McpError): boolean => {
+  switch (error._tag) {
+    case "ConnectFailed":
+    case "ConnectionClosed":
+    case "ResponseLost":
+      return true
+    case "HttpError":
+      return error.status === 502 || error.status === 503 || error.status === 504
+    default:
+      return false
+  }
+}
