@@ -19,5 +19,6 @@ export default defineWorkspace([
   project("testing", ["packages/testing/test/**/*.test.ts"]),
   project("cli", ["packages/cli/test/**/*.test.ts"]),
   project("conformance", ["packages/conformance/test/**/*.test.ts"]),
+  project("benchmark", ["packages/benchmark/test/**/*.test.ts"]),
   project("docs", ["examples/test/**/*.test.ts", "examples/testing/**/*.test.ts"])
 ])

@@ -12,7 +12,13 @@ const read = (page: string) => fs.readFileSync(path.join(root, page), "utf8")
 const filesOf = (directory: string, extension: string) =>
   fs.readdirSync(path.join(root, directory)).filter((_) => _.endsWith(extension)).map((_) => `${directory}/${_}`)
 
-const pages = ["README.md", ...filesOf("docs", ".md"), ...[...libraries, "cli"].map((_) => `packages/${_}/README.md`)]
+const pages = [
+  "README.md",
+  "SECURITY.md",
+  ...filesOf("docs", ".md"),
+  ...(fs.existsSync(path.join(root, "docs/benchmarks")) ? filesOf("docs/benchmarks", ".md") : []),
+  ...[...libraries, "cli"].map((_) => `packages/${_}/README.md`)
+]
 const sources = libraries.flatMap((_) => filesOf(`packages/${_}/src`, ".ts"))
 
 interface Snippet {
@@ -138,6 +144,15 @@ describe("the documentation", () => {
       })
     )
     assert.deepStrictEqual(broken, [])
+  })
+
+  it("the README lists every command", () => {
+    const { scripts } = JSON.parse(read("package.json")) as { readonly scripts: { readonly [name: string]: string } }
+    const table = read("README.md").split("| command ")[1]!
+    const missing = Object.keys(scripts).filter((name) =>
+      !table.includes(name === "start" || name === "test" ? `\`npm ${name}\`` : `\`npm run ${name}\``)
+    )
+    assert.deepStrictEqual(missing, [])
   })
 
   it("the guide lists every page", () => {

@@ -5,10 +5,9 @@
 import { adapterOf } from "./peers/folder.js"
 import { isPeer, type Who } from "./who.js"
 
-/** Milliseconds, and bytes of heap and of the process. */
+/** Milliseconds, and bytes of the process. */
 export interface Report {
   readonly millis: number
-  readonly heap: number
   readonly rss: number
 }
 
@@ -36,7 +35,6 @@ const imports = async (who: Who): Promise<void> => {
 const start = performance.now()
 await imports(process.argv[2] as Who)
 const millis = performance.now() - start
-const { heapUsed, rss } = process.memoryUsage()
-const report: Report = { millis, heap: heapUsed, rss }
+const report: Report = { millis, rss: process.memoryUsage().rss }
 process.send!(report)
 process.once("disconnect", () => process.exit(0))

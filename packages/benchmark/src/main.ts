@@ -12,21 +12,10 @@ import { write } from "./report/write.js"
 import type { Line, Row } from "./row.js"
 import { allRows } from "./rows/all.js"
 import { isPeer, type Peer } from "./who.js"
+import { within } from "./within.js"
 import { endKept } from "./worker/pool.js"
 
 const rowDeadlineMillis = 150_000
-
-const withDeadline = async <A>(name: string, work: Promise<A>): Promise<A> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${name} took more than ${rowDeadlineMillis} ms`)), rowDeadlineMillis)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
 
 interface Outcome {
   readonly lines: ReadonlyArray<Line>
@@ -41,7 +30,7 @@ const runRows = async (rows: ReadonlyArray<Row>, options: Options): Promise<Outc
     const start = performance.now()
     process.stderr.write(`${row.name} ... `)
     try {
-      lines.push(...await withDeadline(row.name, row.run(options)))
+      lines.push(...await within(rowDeadlineMillis, row.name, row.run(options)))
     } catch (error) {
       failed.push(row.name)
       console.error(`${row.name} failed:`, error)

@@ -45,6 +45,4 @@ export const packages: { readonly [P in Peer]: string } = {
   mcporter: "mcporter"
 }
 
-export const isWay = (who: string): who is Way => (ways as ReadonlyArray<string>).includes(who)
-
 export const isPeer = (who: string): who is Peer => (peers as ReadonlyArray<string>).includes(who)

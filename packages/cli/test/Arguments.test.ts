@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Either } from "effect"
+import { processorMillis } from "../../core/test/processor.js"
 import * as Argv from "../src/Argv.js"
 import { type Failure, usage } from "../src/exit.js"
 import * as CommandLine from "../src/input/commandLine.js"
@@ -166,9 +167,9 @@ describe("the command line", () => {
     assert.deepStrictEqual(suggest("add_not", ["add_note", "count"]), ["add_note"])
     assert.deepStrictEqual(suggest("zzz", ["add_note", "count"]), [])
     const many = Array.from({ length: 50_000 }, (_, i) => `${"x".repeat(100)}${i}`)
-    const startedAt = performance.now()
+    const startedAt = processorMillis()
     suggest("y".repeat(100), many)
-    assert.isBelow(performance.now() - startedAt, 5000)
+    assert.isBelow(processorMillis() - startedAt, 5000)
   })
 
   it("progress of any server is a bar of the same length", () => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as McpAuth from "@mcp-runtime/core/McpAuth"
 import { AuthFixture, HttpFixture } from "@mcp-runtime/testing"
-import { Effect, Fiber, Logger } from "effect"
+import { Effect, Fiber, Layer, Logger } from "effect"
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { inspect } from "node:util"
@@ -141,8 +141,9 @@ describe("tokens bound to a key (RFC 9449), over real HTTP", () => {
           assert.deepStrictEqual(readdirSync(join(path, "tokens")), [])
         }).pipe(
           Effect.scoped,
-          Effect.provide(program(path, nobody)),
-          Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+          Effect.provide(
+            Layer.provideMerge(program(path, nobody), Logger.replace(Logger.defaultLogger, logger))
+          )
         )
         assert.notInclude(lines.join(), d)
         assert.isTrue(server.requests.every((_) => !JSON.stringify(_.http).includes(d)))

@@ -1,11 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as McpAuth from "@mcp-runtime/core/McpAuth"
-import { HttpFixture } from "@mcp-runtime/testing"
+import { type AuthFixture, HttpFixture } from "@mcp-runtime/testing"
 import { Effect, Fiber } from "effect"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { host } from "./internal/authHosts.js"
 import { config, program, withServer } from "./internal/auths.js"
+
+/** Each process has one. */
+const sessionsIn = (requests: ReadonlyArray<AuthFixture.AuthRequest>) =>
+  new Set(requests.filter((_) => _.kind === "mcp").map(({ http }) => http.session))
 
 describe("authorization in several processes", () => {
   it.live(
@@ -48,10 +52,12 @@ describe("authorization in several processes", () => {
             override: (_) => _.kind === "token" && server.grants("refresh_token") === 0 ? HttpFixture.hang : undefined
           })
           yield* server.expireTokens
+          const before = server.requests.length
           yield* Effect.fork(first.go)
           yield* server.awaitRequests((_) => _.some((_) => _.parameters.get("grant_type") === "refresh_token"))
           const said = yield* Effect.fork(second.go)
-          yield* Effect.sleep("100 millis")
+          // Both have been told that their token is of no use any more; one of them renews it.
+          yield* server.awaitRequests((_) => sessionsIn(_.slice(before)).size === 2)
           first.child.kill("SIGKILL")
           assert.deepStrictEqual(JSON.parse(yield* Fiber.join(said)), Array.from({ length: 8 }, () => "ok"))
           assert.strictEqual(server.grants("refresh_token"), 2)

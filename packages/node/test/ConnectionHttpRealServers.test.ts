@@ -2,42 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { McpConnection, RetryPolicy } from "@mcp-runtime/core"
 import { LeakCheck } from "@mcp-runtime/testing"
 import { Effect, Either, ExecutionStrategy, Exit, Fiber, Scope, Stream } from "effect"
-import { spawn } from "node:child_process"
-import { once } from "node:events"
-import * as readline from "node:readline"
-import { fileURLToPath } from "node:url"
 import { connect } from "./httpConnections.js"
-import { program, textOf } from "./realServers.js"
-
-const preload = fileURLToPath(new URL("fixtures/loopback-port.mjs", import.meta.url))
-
-/** server-everything on this port of the loopback, or a free one. It is killed with the scope, as by a crash. */
-const everything = (mode: "sse" | "streamableHttp", port: number): Effect.Effect<number, Error, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.sync(() =>
-      spawn(process.execPath, ["--import", preload, program("server-everything"), mode], {
-        env: { ...process.env, LOOPBACK_PORT: String(port) },
-        stdio: ["ignore", "ignore", "pipe"]
-      })
-    ),
-    (child) =>
-      Effect.promise(async () => {
-        if (child.exitCode !== null || child.signalCode !== null) return
-        const exit = once(child, "exit")
-        child.kill("SIGKILL")
-        await exit
-      })
-  ).pipe(
-    Effect.flatMap((child) =>
-      Effect.async<number, Error>((resume) => {
-        readline.createInterface({ input: child.stderr }).on("line", (line) => {
-          const found = /^listening on (\d+)$/.exec(line)?.[1]
-          if (found !== undefined) resume(Effect.succeed(Number(found)))
-        })
-        child.once("exit", () => resume(Effect.fail(new Error("the server ended before it listened"))))
-      })
-    )
-  )
+import { everythingOverHttp, textOf } from "./realServers.js"
 
 interface Restartable {
   readonly port: number
@@ -49,13 +15,13 @@ const restartable = (mode: "sse" | "streamableHttp"): Effect.Effect<Restartable,
   Effect.gen(function*() {
     const outer = yield* Effect.scope
     let current = yield* Scope.fork(outer, ExecutionStrategy.sequential)
-    const port = yield* Scope.extend(everything(mode, 0), current)
+    const port = yield* Scope.extend(everythingOverHttp(mode), current)
     return {
       port,
       kill: Effect.suspend(() => Scope.close(current, Exit.void)),
       start: Effect.gen(function*() {
         current = yield* Scope.fork(outer, ExecutionStrategy.sequential)
-        yield* Scope.extend(everything(mode, port), current)
+        yield* Scope.extend(everythingOverHttp(mode, port), current)
       })
     }
   })

@@ -23,11 +23,15 @@ export const program = (name: string): string => {
 
 const preload = fileURLToPath(new URL("fixtures/loopback.mjs", import.meta.url))
 
-/** server-everything over HTTP, on a free port of the loopback. Ends with the scope. */
-export const everythingOverHttp = (mode: "sse" | "streamableHttp"): Effect.Effect<number, Error, Scope.Scope> =>
+/** server-everything over HTTP, on this port of the loopback or a free one. It is killed with the scope, as by a crash. */
+export const everythingOverHttp = (
+  mode: "sse" | "streamableHttp",
+  wanted = 0
+): Effect.Effect<number, Error, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() =>
       spawn(process.execPath, ["--import", preload, program("server-everything"), mode], {
+        env: { ...process.env, LOOPBACK_PORT: String(wanted) },
         stdio: ["ignore", "ignore", "pipe"]
       })
     ),

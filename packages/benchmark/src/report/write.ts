@@ -6,16 +6,20 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Options } from "../options.js"
 import type { Line } from "../row.js"
+import { everyone } from "../who.js"
 import { chart } from "./chart.js"
 import type { Facts } from "./facts.js"
 import { markdown } from "./markdown.js"
 
 const rootOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-/** A part of a run, or one that was too short, never replaces a whole one. */
-export const directoryOf = (options: Pick<Options, "conclusive" | "only" | "out">): string =>
-  options.out ??
-    (options.conclusive && options.only === undefined ? rootOf("../../docs/benchmarks") : rootOf("dist/benchmarks"))
+/** A part of a run, one without somebody, or one that was too short, never replaces a whole one. */
+export const directoryOf = (
+  { conclusive, only, out, who }: Pick<Options, "conclusive" | "only" | "out" | "who">
+): string => {
+  const isWhole = conclusive && only === undefined && who.length === everyone.length
+  return out ?? rootOf(isWhole ? "../../docs/benchmarks" : "dist/benchmarks")
+}
 
 /** Four digits of each value are enough to check the ratios. */
 const rounded = (_: string, value: unknown): unknown => typeof value === "number" ? Number(value.toPrecision(4)) : value

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os"
 import { extname } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Who } from "../who.js"
+import { within } from "../within.js"
 import type { Answer, Given, Gives, Op } from "./orders.js"
 
 export interface Worker {
@@ -31,19 +32,6 @@ const environment = (): NodeJS.ProcessEnv => ({
   XDG_CACHE_HOME: tmpdir()
 })
 
-/** Settles as `work` does, or rejects after so long. */
-const within = async <A>(millis: number, late: string, work: Promise<A>): Promise<A> => {
-  let timer: NodeJS.Timeout | undefined
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(late)), millis)
-  })
-  try {
-    return await Promise.race([work, tooLate])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
 export const startWorker = async (who: Who, orderMillis: number): Promise<Worker> => {
   const child = fork(program, [who], { stdio: ["ignore", "ignore", "pipe", "ipc"], env: environment() })
   const exit = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>
@@ -59,7 +47,7 @@ export const startWorker = async (who: Who, orderMillis: number): Promise<Worker
 
   const answer = async (what: string): Promise<unknown> => {
     const answered = once(child, "message").then(([answer]) => answer as Answer)
-    const given = await within(orderMillis, `${what} took more than ${orderMillis} ms`, Promise.race([answered, ended]))
+    const given = await within(orderMillis, what, Promise.race([answered, ended]))
     if ("error" in given) throw new Error(given.error)
     return given.value
   }

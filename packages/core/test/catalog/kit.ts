@@ -1,7 +1,6 @@
 /**
  * What the tests of the catalogue share: a way to list whose every listing is ended by the test, and lists to give.
  */
-import { assert } from "@effect/vitest"
 import { Catalog, McpError, type McpProtocol } from "@mcp-runtime/core"
 import { Deferred, Effect, Exit, FiberId, Queue, Stream } from "effect"
 import { settled } from "../connection/kit.js"
@@ -120,8 +119,3 @@ export const memory = (stored: Partial<Record<Catalog.Kind, Catalog.Stored<unkno
 export const storedTools = (tools: ReadonlyArray<McpProtocol.Tool>, listedAt = 0) => ({
   tools: { ...listingOf(tools), listedAt }
 })
-
-export const isTyped = (error: unknown): boolean => {
-  assert(typeof error === "object" && error !== null && "_tag" in error && "executed" in error)
-  return true
-}

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { FastCheck } from "effect"
 import * as Jsonc from "../../src/internal/configFile/jsonc.js"
+import { processorMillis } from "../processor.js"
 
 const jsonOf = (text: string): unknown => {
   try {
@@ -141,9 +142,9 @@ describe("JSON with comments", () => {
       `{"a":${"9".repeat(4_000_000)}}`
     ]
     for (const text of hostile) {
-      const start = performance.now()
+      const start = processorMillis()
       Jsonc.parse(text)
-      assert.isBelow(performance.now() - start, 10_000)
+      assert.isBelow(processorMillis() - start, 10_000)
     }
   })
 })

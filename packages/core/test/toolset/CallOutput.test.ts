@@ -4,6 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type McpProtocol, ToolOutput } from "@mcp-runtime/core"
 import { Cause, Effect, Exit } from "effect"
+import { processorMillis } from "../processor.js"
 import { ending, failed, type Options, problemsOf, succeeded, told } from "./calling.js"
 import * as Kit from "./kit.js"
 
@@ -227,10 +228,10 @@ describe("an output schema", () => {
       const result = { content: [], structuredContent: { s: `${"a".repeat(100_000)}!` } }
       const a = yield* Kit.server("a", [answering(result, bomb), answering(result, again, "y")])
       const { call } = (yield* Kit.toolset([a])).for()
-      const began = performance.now()
+      const began = processorMillis()
       assert.match(yield* ending(call("a__x")), /^(Success|Failure OutputInvalid)$/)
       assert.match(yield* ending(call("a__y")), /^(Success|Failure OutputInvalid)$/)
-      assert.isBelow(performance.now() - began, 5000)
+      assert.isBelow(processorMillis() - began, 5000)
     })))
 
   it.scoped("without an end refers to itself and is decided all the same", () =>
