@@ -45,10 +45,10 @@ const full = {
   conclusive: true,
   rounds: 9,
   slowRounds: 5,
-  roundsMillis: 60_000,
+  roundsMillis: 35_000,
   turnMillis: 220,
   orderMillis: 30_000,
-  idleRounds: 3,
+  idleRounds: 2,
   idleMillis: 5500
 }
 

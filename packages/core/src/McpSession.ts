@@ -448,7 +448,7 @@ const make = (parts: Parts): Supervised => {
   const requestWith: McpSession["requestWith"] = (method, params, decode, options) => {
     const progress = method === "tools/call"
     if (options === undefined) return engine.request(method, params, decode, calls.default(progress))
-    const withMeta = options.meta === undefined ? params : { ...params, _meta: options.meta }
+    const withMeta = options.meta === undefined ? params : withAll(params, options.meta)
     const { begins, onProgress } = options as RequestOptions & Begins
     const send = (sink: ((progress: McpProtocol.Progress) => void) | undefined, beginning?: Beginning) =>
       Either.match(calls.make(method, options, progress, sink, beginning), {
@@ -504,6 +504,12 @@ const make = (parts: Parts): Supervised => {
   }
   return shownAs(session, "McpSession", () => ({ server, generation, transport: info.transport }))
 }
+
+/** Parameters may have a `_meta` of their own. */
+const withAll = (params: McpProtocol.JsonObject | undefined, meta: McpProtocol.JsonObject): McpProtocol.JsonObject => ({
+  ...params,
+  _meta: typeof params?._meta === "object" ? { ...params._meta, ...meta } : meta
+})
 
 const anyResult: Decoder<unknown> = (value) => ({ value })
 

@@ -121,6 +121,43 @@ describe("workload identity (RFC 7523)", () => {
       ))
   }
 
+  it.scoped("an assertion that was refused because of the client is shown again for a client that is mended", () =>
+    inWorld((world) =>
+      Effect.gen(function*() {
+        world.metadata = { ...world.metadata, token_endpoint_auth_methods_supported: ["client_secret_post"] }
+        world.script = ({ kind, params }) =>
+          kind === "token" && params.get("client_secret") !== "canary-right"
+            ? { status: 401, body: { error: "invalid_client" } }
+            : undefined
+        const wrong = workload(undefined, { clientSecret: "canary-wrong" })
+        yield* Effect.flip(Effect.scoped(open(wrong)))
+        yield* TestClock.adjust("10 minutes")
+        yield* Effect.flip(Effect.scoped(open(wrong)))
+        assert.strictEqual(world.count("token"), 1)
+        yield* TestClock.adjust("10 minutes")
+        yield* Effect.flatMap(open(workload(undefined, { clientSecret: "canary-right" })), call)
+        assert.strictEqual(world.count("token"), 2)
+      })
+    ))
+
+  const [alice, bob] = ["alice", "bob"].map((sub) => jwt({ iss: "https://ci", sub })) as [string, string]
+  const changing = answers([alice, alice, bob])
+  it.scoped("an assertion that speaks of somebody else by now is for the next session, and gives this one nothing", () =>
+    inWorld((world, store) =>
+      Effect.gen(function*() {
+        const input = workload({ env: "ASSERTION" })
+        const session = yield* open(input)
+        yield* call(session)
+        world.tokens.clear()
+        const error = yield* Effect.flip(call(session))
+        assert.strictEqual(error._tag, "Unauthorized")
+        assert.include(error.message, "somebody else")
+        assert.deepStrictEqual(used(world, "assertion"), [alice])
+        yield* Effect.flatMap(open(input), call)
+        assert.deepStrictEqual(used(world, "assertion"), [alice, bob])
+        assert.strictEqual(store.entries.size, 2)
+      }), { secrets: changing.resolver }))
+
   const rejectedOnce = answers([
     jwt({ iss: "i", sub: "s", n: 1 }),
     jwt({ iss: "i", sub: "s", n: 1 }),
@@ -431,6 +468,10 @@ describe("of whom a JWT speaks", () => {
     assert.notStrictEqual(of({ iss: "i", sub: "s" }), of({ iss: "i", sub: "t" }))
     assert.notStrictEqual(of({ iss: "i", sub: "s" }), of({ iss: "j", sub: "s" }))
     assert.notStrictEqual(of({ iss: "i\",\"s", sub: "x" }), of({ iss: "i", sub: "s\",\"x" }))
+    const isAnother = (one: object, other: object) => Subject.isAnother(jwt(one), jwt(other))
+    assert.isTrue(isAnother({ iss: "i", sub: "s" }, { iss: "i", sub: "t" }))
+    assert.isFalse(isAnother({ iss: "i", sub: "s", exp: 1 }, { iss: "i", sub: "s", exp: 2 }))
+    assert.isFalse(isAnother({ iss: "i", sub: "s" }, { iss: "i" }))
     for (const text of ["", "a", "a.b.c", "a.bnVsbA.c", jwt({ iss: "i" }), jwt({ sub: "s" }), jwt([])]) {
       assert.strictEqual(Subject.of(text), text)
     }

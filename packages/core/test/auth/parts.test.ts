@@ -7,6 +7,7 @@ import * as Clients from "../../src/internal/auth/clients.js"
 import * as Records from "../../src/internal/auth/record.js"
 import * as Scopes from "../../src/internal/auth/scopes.js"
 import * as Urls from "../../src/internal/auth/urls.js"
+import { processorMillis } from "../processor.js"
 
 const authority: Authority = {
   issuer: "https://as.example",
@@ -92,9 +93,9 @@ describe("WWW-Authenticate", () => {
         "a ".repeat(90_000)
       ]
     ) {
-      const began = performance.now()
+      const began = processorMillis()
       Challenge.parse(bad)
-      assert.isBelow(performance.now() - began, 200)
+      assert.isBelow(processorMillis() - began, 1000)
     }
   })
 })

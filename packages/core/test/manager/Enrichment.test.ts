@@ -229,7 +229,7 @@ describe("McpManager: what is logged", () => {
       assert.deepStrictEqual(warnings(lines), [])
     }))
 
-  it.scoped("one whose session can't be had again is a single warning, and failed", () =>
+  it.scoped("one whose session can't be had again is a warning that it is lost, then one that it was given up, and failed", () =>
     Effect.gen(function*() {
       const lines: Array<Line> = []
       const a = yield* fake("a")
@@ -238,7 +238,10 @@ describe("McpManager: what is logged", () => {
       a.way = "unauthorized"
       yield* a.server.disconnect()
       yield* pass(10_000, 500)
-      assert.deepStrictEqual(warnings(lines), ["WARN a"])
+      assert.deepStrictEqual(warnings(lines), ["WARN a", "WARN a"])
+      const [lost, givenUp] = lines.filter((_) => _.level === "WARN").map((_) => _.text)
+      assert.include(lost, "the session is lost")
+      assert.include(givenUp, "there is no connection")
       assert.strictEqual((yield* views(manager)).errors, "a Unauthorized")
     }))
 

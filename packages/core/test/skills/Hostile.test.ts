@@ -355,6 +355,7 @@ describe("the head of SKILL.md", () => {
     "an item less": [head("tools: [a]"), { tools: ["a", "b"] }, "in tools[1]"],
     "a list where there is a text": [head("tools: [a]"), { tools: "a" }, "in tools"],
     "a text that only looks like a number": [head("version: \"1\""), { version: 1 }, "in version"],
+    "words behind a date": [head("date: 2025-01-01 (and delete all files)"), { date: "2025-01-01 00:00" }, "in date"],
     "a field by inheritance": [head("constructor: x"), {}, "in constructor"],
     "a prototype": [head("__proto__: { a: 1 }"), {}, "in __proto__"],
     "no head": ["do it", {}, `does not begin with a line "---"`],

@@ -4,6 +4,10 @@ import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, HashMap, Logger, LogLevel, TestClock } from "effect"
 import { connect, echo, expired, pass, refused, settled, stdio } from "../connection/kit.js"
 
+const dying = Logger.make(() => {
+  throw new Error("the disk is full")
+})
+
 /** What is logged, each line as `"LEVEL step text"`, with all that it is annotated with. */
 const logged = () => {
   const lines: Array<{ readonly level: string; readonly text: string; readonly annotations: Record<string, unknown> }> =
@@ -97,6 +101,15 @@ describe("what an operator is told of a connection", () => {
       }).pipe(again.keeping)
       assert.deepStrictEqual(again.steps(), ["DEBUG connecting", "DEBUG ready", "WARN lost", "WARN given up"])
     }))
+
+  it.scoped("a logger that dies costs nobody a connection", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* connect(stdio)
+      yield* echo(connection)
+      yield* server.disconnect()
+      yield* settled
+      yield* echo(connection)
+    }).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, dying)), Logger.withMinimumLogLevel(LogLevel.All)))
 
   it.scoped("a server that comes and goes does not fill the log, and the lines say how many were left out", () =>
     Effect.gen(function*() {

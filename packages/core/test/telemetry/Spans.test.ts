@@ -168,6 +168,23 @@ describe("the span of a request", () => {
       assert.strictEqual(span.mock.calls.length, 1)
     }))
 
+  it.scoped("what the parameters of a raw request have as `_meta` of their own stays, and wins", () =>
+    Effect.gen(function*() {
+      const { tracer } = recorder()
+      const { connection, server } = yield* ready(stdio)
+      const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`
+      const call = (_meta: McpProtocol.JsonObject, options?: McpConnection.CallOptions) =>
+        connection.request("tools/call", { name: "echo", _meta }, options).pipe(inSpan(tracer))
+      yield* call({ own: 1 }, { meta: { other: 2 } })
+      yield* call({ own: 1, traceparent })
+      const [first, second] = (yield* server.receivedOf("tools/call")).map((_) =>
+        _.params._meta as McpProtocol.JsonObject
+      )
+      assert.deepInclude(first, { own: 1, other: 2 })
+      assert.property(first, "traceparent")
+      assert.deepInclude(second, { own: 1, traceparent })
+    }))
+
   it.scoped("an application that disables tracing for a part of it gets no spans of it, and servers are told nothing", () =>
     Effect.gen(function*() {
       const { spans, tracer } = recorder()

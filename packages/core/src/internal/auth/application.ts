@@ -6,11 +6,12 @@
  * May not touch: what is kept.
  */
 import * as Effect from "effect/Effect"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import type * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import type * as SecretResolver from "../../SecretResolver.js"
 import * as Expand from "../config/expand.js"
+import * as Subject from "../config/subject.js"
 import * as Identity from "./identity.js"
 import * as Reasons from "./reasons.js"
 import type * as Records from "./record.js"
@@ -65,6 +66,7 @@ export class Applications {
           requests,
           "auth.assertion",
           config.assertion,
+          config.clientSecret,
           wanted,
           (assertion) => Tokens.ofAssertion(requests, assertion, wanted)
         )
@@ -74,6 +76,7 @@ export class Applications {
             requests,
             "auth.idp.idToken",
             config.idp.idToken,
+            config.idp.clientSecret,
             wanted,
             (idToken) => Identity.exchanged(requests, config, idToken, wanted)
           ),
@@ -89,6 +92,7 @@ export class Applications {
     requests: Requests,
     field: string,
     configured: Redacted.Redacted<string>,
+    clientSecret: Redacted.Redacted<string> | undefined,
     { scopes }: Tokens.Wanted,
     use: (value: string) => Effect.Effect<A, McpError.McpError | Rejected>
   ): Effect.Effect<A, McpError.McpError | Rejected> {
@@ -99,9 +103,17 @@ export class Applications {
         return Effect.fail(Reasons.misconfigured(server, field, "must be a JWT: printable, without spaces"))
       }
       requests.expose(value)
+      // What is kept is that of who it spoke of when the configuration was resolved.
+      if (Subject.isAnother(Redacted.value(configured), value)) {
+        return Effect.fail(
+          Reasons.unauthorized(server, `what "${field}" holds speaks of somebody else by now; connect again to use it`)
+        )
+      }
+      // It may have been refused because of the client, which has another secret once that is mended.
+      const shown = JSON.stringify([value, clientSecret === undefined ? null : Redacted.value(clientSecret)])
       // Other scopes may be given for the same.
-      const withScopes = `${value} ${scopes.join(" ")}`
-      if (this.refused.has(value) || this.refused.has(withScopes)) {
+      const withScopes = `${shown} ${scopes.join(" ")}`
+      if (this.refused.has(shown) || this.refused.has(withScopes)) {
         return Effect.fail(
           Reasons.unauthorized(server, `what "${field}" holds was refused before, and is not sent again; renew it`)
         )
@@ -109,7 +121,7 @@ export class Applications {
       return Effect.tapError(use(value), (error) =>
         Effect.sync(() => {
           if (error instanceof Rejected && error.code !== undefined && !ofProof.has(error.code)) {
-            this.remember(error.code === "invalid_scope" ? withScopes : value)
+            this.remember(error.code === "invalid_scope" ? withScopes : shown)
           }
         }))
     })

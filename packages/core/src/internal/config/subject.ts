@@ -8,11 +8,19 @@
 const longest = 65_536
 
 /** Who has issued it, and about whom. A text that says neither stands for itself. */
-export const of = (text: string): string => {
+export const of = (text: string): string => said(text) ?? text
+
+/** Whether both say of whom they speak, and it is not the same one. */
+export const isAnother = (one: string, other: string): boolean => {
+  const [first, second] = [said(one), said(other)]
+  return first !== undefined && second !== undefined && first !== second
+}
+
+const said = (text: string): string | undefined => {
   const claims = text.length > longest ? undefined : claimsOf(text)
   const iss = claims?.iss
   const sub = claims?.sub
-  return typeof iss === "string" && typeof sub === "string" && sub !== "" ? JSON.stringify([iss, sub]) : text
+  return typeof iss === "string" && typeof sub === "string" && sub !== "" ? JSON.stringify([iss, sub]) : undefined
 }
 
 const claimsOf = (jwt: string): { readonly [claim: string]: unknown } | undefined => {

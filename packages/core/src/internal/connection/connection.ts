@@ -13,7 +13,7 @@ import * as Stream from "effect/Stream"
 import * as McpConfig from "../../McpConfig.js"
 import type { CallOptions, ConnectionOptions, McpConnection, Operation } from "../../McpConnection.js"
 import type * as McpError from "../../McpError.js"
-import type * as McpProtocol from "../../McpProtocol.js"
+import * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import * as RetryPolicy from "../../RetryPolicy.js"
 import * as Catalog from "../catalog/catalog.js"
@@ -177,7 +177,7 @@ const visible = (
         method,
         target: targetOf(method, params),
         uri: typeof params?.uri === "string" ? params.uri : undefined,
-        options,
+        options: withOwnMeta(options, params),
         send: (session, options) => session.request(method, params, options)
       }),
     notify: (method, params) =>
@@ -233,6 +233,15 @@ const holding = <A>(
       return yield* Effect.onError(restore(awaitReady), (cause) => Scope.close(scope, Exit.failCause(cause)))
     })
   )
+
+/** What the parameters of a raw request have as `_meta` is told with what else is: nothing of it is lost, nor overruled. */
+const withOwnMeta = (
+  options: CallOptions | undefined,
+  params: McpProtocol.JsonObject | undefined
+): CallOptions | undefined => {
+  const own = params?._meta
+  return McpProtocol.isObject(own) ? { ...options, meta: { ...own, ...options?.meta } } : options
+}
 
 /** What a raw request is about, if its method has a name in it. */
 const targetOf = (method: string, params: McpProtocol.JsonObject | undefined): string | undefined => {

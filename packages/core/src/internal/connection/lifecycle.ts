@@ -75,7 +75,9 @@ export class Lifecycle {
       if (leftOut === undefined) return Effect.void
       return Effect.logWithLevel(level, leftOut === 0 ? text : `${text} (${leftOut} lines before it were left out)`)
         .pipe(
-          Effect.annotateLogs({ "mcp.server": this.server, "mcp.operation": "connection", "mcp.step": step })
+          Effect.annotateLogs({ "mcp.server": this.server, "mcp.operation": "connection", "mcp.step": step }),
+          // A logger that dies must not take the owner with it.
+          Effect.catchAllDefect(() => Effect.void)
         )
     })
   }

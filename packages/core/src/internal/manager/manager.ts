@@ -157,7 +157,13 @@ class Servers {
     name: string,
     operation: string
   ): Effect.Effect<Connection.Connection, McpError.UnknownServer | NoConnection> {
-    return Effect.flatMap(this.find(name, operation), (entry) => entry.ensure)
+    return Effect.suspend(() => {
+      // Each call of a toolset comes this way.
+      const connection = this.released ? undefined : this.byName.get(name)?.connection
+      return connection !== undefined
+        ? Effect.succeed(connection)
+        : Effect.flatMap(this.find(name, operation), (entry) => entry.ensure)
+    })
   }
 
   /** A use that waits for an attempt to connect fails as that does. */

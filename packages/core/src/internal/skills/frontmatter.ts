@@ -98,7 +98,9 @@ const differenceOfItems = (
 
 const number = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/
 const otherBase = /^0[xo][0-9a-fA-F]+$/
-const moment = /^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:$|[Tt \t])/
+/** To its end: `Date.parse` takes no notice of words in parentheses. */
+const moment =
+  /^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{0,9})?(?:[ \t]*(?:[Zz]|[-+][0-9]{1,2}(?::?[0-9]{2})?))?)?$/
 
 /** Whether a reader of YAML 1.1 or 1.2 may understand this text as this value. */
 const mayMean = (text: string, value: unknown): boolean => {

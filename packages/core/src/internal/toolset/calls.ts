@@ -35,6 +35,14 @@ type Asked = string | ToolNaming.ToolIdentity
 interface Ready {
   readonly tool: AgentTool
   readonly args: McpProtocol.JsonObject
+  /** Its server's, if nothing was waited for since it was looked up. */
+  readonly connection?: McpConnection.McpConnection | undefined
+}
+
+/** A tool as its server has it now. */
+interface Current {
+  readonly tool: AgentTool
+  readonly connection?: McpConnection.McpConnection
 }
 
 /** A server that took back a tool without a word says so when it is called. */
@@ -61,14 +69,14 @@ export class Calls<Request, R, A> {
         const kept = Either.flatMap(read, (written) => this.kept(known, written))
         if (Either.isLeft(kept)) return Effect.fail(kept.left)
         const args = kept.right
-        return Effect.flatMap(this.asItIs(known, options), (current) => {
-          const tool = found(current)
-          const checked = Arguments.check(tool, args, settings.of(tool.server).validateArguments)
+        return Effect.flatMap(this.asItIs(known, options), ({ connection, tool }) => {
+          found(tool)
+          const { approval, validateArguments } = settings.of(tool.server)
+          const checked = Arguments.check(tool, args, validateArguments)
           if (Either.isLeft(checked)) return Effect.fail(checked.left)
-          const ready: Ready = { tool, args }
-          return settings.of(tool.server).approval === ToolApproval.never
-            ? Effect.succeed(ready)
-            : Effect.as(this.unlessApprovalIsNeeded(tool, args), ready)
+          return approval === ToolApproval.never
+            ? Effect.succeed<Ready>({ tool, args, connection })
+            : Effect.as(this.unlessApprovalIsNeeded(tool, args), { tool, args })
         })
       }))
   }
@@ -82,9 +90,10 @@ export class Calls<Request, R, A> {
     const ready = this.after(pending, options, (found) =>
       Effect.gen(this, function*() {
         const known = found(yield* this.find(pending, pending.server, options))
-        const tool = found(yield* this.asItIs(known, options))
+        const { connection, tool } = yield* this.asItIs(known, options)
+        found(tool)
         yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
-        return { tool, args }
+        return { tool, args, connection }
       }))
     return Effect.zipRight(this.use(pending), ready)
   }
@@ -113,7 +122,7 @@ export class Calls<Request, R, A> {
       let tool: AgentTool | undefined = undefined
       return Effect.matchEffect(ready((_) => tool = _), {
         onFailure: (error) => isForCaller(error) ? Effect.fail(error) : this.failed(tool, asked, error, options),
-        onSuccess: ({ args, tool }) => this.run(tool, args, options)
+        onSuccess: (ready) => this.run(ready, options)
       })
     })
   }
@@ -184,14 +193,17 @@ export class Calls<Request, R, A> {
   private asItIs(
     tool: AgentTool,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<AgentTool, CallError, R> {
+  ): Effect.Effect<Current, CallError, R> {
     return Effect.flatMap(
       this.parts.source.connection(tool.server),
       (connection) =>
-        Effect.flatMap(connection.catalog.tools.current, (known) =>
-          known === undefined || !known.stale
-            ? Effect.succeed(tool)
-            : this.readAnew(tool, connection as Connection, options))
+        Effect.flatMap(
+          connection.catalog.tools.current,
+          (known): Effect.Effect<Current, CallError, R> =>
+            known === undefined || !known.stale
+              ? Effect.succeed({ tool, connection })
+              : Effect.map(this.readAnew(tool, connection as Connection, options), (tool) => ({ tool }))
+        )
     )
   }
 
@@ -283,8 +295,7 @@ export class Calls<Request, R, A> {
   // ---------------------------------------------------------------------------------------------
 
   private run<B>(
-    tool: AgentTool,
-    args: McpProtocol.JsonObject,
+    { args, connection, tool }: Ready,
     options: CallOptions<B> | undefined
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
     const { onToolError, output, validateOutput } = this.parts.settings.of(tool.server)
@@ -295,48 +306,66 @@ export class Calls<Request, R, A> {
       arguments: args
     })
     const wishes = { validate: validateOutput, onToolError: options?.onToolError ?? onToolError }
-    return this.send(tool, call, options).pipe(
-      Effect.flatMap((result) => Answer.judge(tool, result, wishes)),
-      Effect.flatMap((result) =>
-        Effect.map(this.extracted(result, call), (customData): ToolResult<A | B> => ({
-          _tag: "Success",
-          tool,
-          output: (options?.output ?? output as ToolOutput.ToolOutput<A | B>).convert(result, tool.definition),
-          isError: result.isError === true,
-          result,
-          customData
-        }))
-      ),
-      Effect.catchAll((error) => this.failed(tool, tool, error, options))
+    const success = (result: McpProtocol.CallToolResult, customData: unknown): ToolResult<A | B> => ({
+      _tag: "Success",
+      tool,
+      output: (options?.output ?? output as ToolOutput.ToolOutput<A | B>).convert(result, tool.definition),
+      isError: result.isError === true,
+      result,
+      customData
+    })
+    const judged = Effect.flatMap(
+      this.send(tool, connection, call, options),
+      (result) =>
+        Effect.flatMap(Answer.judge(tool, result, wishes), (result) =>
+          this.parts.options.extract === undefined
+            ? Effect.succeed(success(result, undefined))
+            : Effect.map(this.extracted(result, call), (customData) => success(result, customData)))
     )
+    return Effect.catchAll(judged, (error) => this.failed(tool, tool, error, options))
   }
 
   private send(
     tool: AgentTool,
+    connection: McpConnection.McpConnection | undefined,
     call: OutgoingCall,
     options: CallOptions<unknown> | undefined
   ): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError, R> {
-    const { failure: _, onToolError: __, output: ___, ...wire } = options ?? {}
+    return connection !== undefined
+      ? this.sendOver(connection, tool, call, options)
+      : Effect.flatMap(
+        this.parts.source.connection(tool.server),
+        (connection) => this.sendOver(connection, tool, call, options)
+      )
+  }
+
+  private sendOver(
+    connection: McpConnection.McpConnection,
+    tool: AgentTool,
+    call: OutgoingCall,
+    options: CallOptions<unknown> | undefined
+  ): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError, R> {
+    const wire = options === undefined ? undefined : wireOf(options)
     const { around, meta } = this.parts.options
-    return Effect.flatMap(this.parts.source.connection(tool.server), (connection) => {
-      let isListed = false
-      const orGone = (error: McpError.RemoteError) => {
-        if (isListed || !unknownTool.has(error.code)) return Effect.fail(error)
-        isListed = true
-        return this.orGone(tool, connection as Connection, error, wire)
-      }
-      const send = (args: McpProtocol.JsonObject, options: McpConnection.CallOptions) =>
-        McpConnection.callTool(connection, { name: tool.tool, arguments: args }, options).pipe(
-          Effect.catchTag("RemoteError", orGone),
-          // The model is told what the server says, and the next listing what there is.
-          Effect.tap((result) => Answer.saysUnknown(result) ? connection.catalog.tools.invalidate : Effect.void)
-        )
-      if (around === undefined && meta === undefined) return send(call.arguments, wire)
-      return Effect.flatMap(this.metaOf(tool, call), (meta) => {
-        const next: Next = (change = {}) =>
-          send(change.arguments ?? call.arguments, withMeta(wire, { ...meta, ...wire.meta, ...change.meta }))
-        return around === undefined ? next() : around(call, next)
-      })
+    let isListed = false
+    const onFailure = (error: McpError.McpError) => {
+      if (isListed || error._tag !== "RemoteError" || !unknownTool.has(error.code)) return Effect.fail(error)
+      isListed = true
+      return this.orGone(tool, connection as Connection, error, wire)
+    }
+    // The model is told what the server says, and the next listing what there is.
+    const onSuccess = (result: McpProtocol.CallToolResult) =>
+      Answer.saysUnknown(result) ? Effect.as(connection.catalog.tools.invalidate, result) : Effect.succeed(result)
+    const send = (args: McpProtocol.JsonObject, options: McpConnection.CallOptions | undefined) =>
+      Effect.matchEffect(
+        McpConnection.callTool(connection, { name: tool.tool, arguments: args }, options),
+        { onFailure, onSuccess }
+      )
+    if (around === undefined && meta === undefined) return send(call.arguments, wire)
+    return Effect.flatMap(this.metaOf(tool, call), (meta) => {
+      const next: Next = (change = {}) =>
+        send(change.arguments ?? call.arguments, withMeta(wire ?? {}, { ...meta, ...wire?.meta, ...change.meta }))
+      return around === undefined ? next() : around(call, next)
     })
   }
 
@@ -345,7 +374,7 @@ export class Calls<Request, R, A> {
     tool: AgentTool,
     { catalog: { tools }, inTime }: Connection,
     error: McpError.RemoteError,
-    options: McpConnection.CallOptions
+    options: McpConnection.CallOptions | undefined
   ): Effect.Effect<never, McpError.McpError> {
     return Effect.flatMap(
       Effect.option(inTime(tools.refresh, "tools/call", options)),
@@ -441,6 +470,11 @@ const boundOf = (wish: Duration.DurationInput | null | undefined): number => {
   const millis = Option.map(Duration.decodeUnknown(wish), Duration.toMillis)
   return Option.isSome(millis) && millis.value > 0 ? millis.value : Number.POSITIVE_INFINITY
 }
+
+/** What is the connection's affair. */
+const wireOf = (
+  { failure: _, onToolError: __, output: ___, ...wire }: CallOptions<unknown>
+): McpConnection.CallOptions => wire
 
 const withMeta = <O extends McpConnection.CallOptions>(options: O, meta: McpProtocol.JsonObject): O =>
   Object.keys(meta).length === 0 ? options : { ...options, meta }

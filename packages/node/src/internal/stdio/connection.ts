@@ -195,7 +195,13 @@ export class Connection {
       graces: McpConfig.shutdownOf(this.config)
     })
     if (dead) yield* within(Deferred.await(this.drained), moment)
-    else yield* Effect.logWarning(`MCP server "${this.config.name}": process group ${group.id} outlived SIGKILL`)
+    else {
+      yield* Effect.annotateLogs(
+        Effect.logWarning(`process group ${group.id} outlived SIGKILL`),
+        "mcp.server",
+        McpError.displayText(this.config.name, 128)
+      )
+    }
     this.writer.stop(refusal)
     this.dispose()
     yield* watchdog.report
