@@ -164,6 +164,23 @@ describe("McpManager: one server", () => {
       assert.deepStrictEqual(yield* manager.connectAll, ["a"])
     }))
 
+  for (const how of ["connect", "connectAll"] as const) {
+    it.scoped(`${how}: one whose connection was enabled by somebody else after it was disconnected can be used again`, () =>
+      Effect.gen(function*() {
+        const a = yield* fake("a")
+        const manager = yield* over([a])
+        yield* timed(manager.connectAll)
+        yield* manager.disconnect("a")
+        const connection = yield* manager.connection("a")
+        yield* connection.enable
+        yield* timed(connection.awaitReady)
+        assert.strictEqual((yield* views(manager)).active, "", "the manager has closed it")
+        yield* timed(how === "connect" ? manager.connect("a") : manager.connectAll)
+        yield* manager.callTool("a", { name: "a" })
+        assert.strictEqual((yield* views(manager)).active, "a")
+      }))
+  }
+
   it.scoped("disconnect: its use is an error until it is connected again; the others are not touched", () =>
     Effect.gen(function*() {
       const [a, b] = yield* fakes("a b")
