@@ -174,7 +174,8 @@ describe("McpManager: one server", () => {
         const connection = yield* manager.connection("a")
         yield* connection.enable
         yield* timed(connection.awaitReady)
-        assert.strictEqual((yield* views(manager)).active, "", "the manager has closed it")
+        const { active, connected, phases } = yield* views(manager)
+        assert.deepStrictEqual([active, connected, phases], ["", "", "a disconnected"])
         yield* timed(how === "connect" ? manager.connect("a") : manager.connectAll)
         yield* manager.callTool("a", { name: "a" })
         assert.strictEqual((yield* views(manager)).active, "a")

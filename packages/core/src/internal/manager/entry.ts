@@ -106,9 +106,9 @@ export class Entry {
     return this.opened?.connection
   }
 
-  /** Whether it works, or will again by itself. One that was closed does not, also where somebody has enabled its connection. */
+  /** Whether it works, or will again by itself. */
   get isUp(): boolean {
-    return this.attempt === undefined && !this.shut && upPhases.has(this.status.phase)
+    return this.attempt === undefined && upPhases.has(this.status.phase)
   }
 
   private get catalog(): Internal | undefined {

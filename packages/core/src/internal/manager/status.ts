@@ -14,10 +14,12 @@ export const statusOf = (entry: Entry): ServerStatus => {
   return Object.freeze({ name, phase, config, state, error, closeError, tools })
 }
 
-const phaseOf = ({ attempt, config, connection, failure, isUsable, wanted }: Entry): Phase => {
+const phaseOf = ({ attempt, config, connection, failure, isUsable, shut, wanted }: Entry): Phase => {
   if (config !== undefined && !isUsable) return "disabled"
   if (attempt !== undefined) return "connecting"
   if (failure !== undefined) return "failed"
+  // Whatever its connection does, which others may have enabled: what was closed can't be used.
+  if (shut) return "disconnected"
   switch (connection?.owner.state._tag) {
     case "Ready":
     case "Degraded":
