@@ -43,9 +43,9 @@ export const usage = `npm run bench -- [options]
 
 const full = {
   conclusive: true,
-  rounds: 9,
-  slowRounds: 5,
-  roundsMillis: 35_000,
+  rounds: 7,
+  slowRounds: 3,
+  roundsMillis: 20_000,
   turnMillis: 220,
   orderMillis: 30_000,
   idleRounds: 2,

@@ -14,14 +14,15 @@ import {
   request,
   response,
   type Scripted,
-  scriptedClient
+  scriptedClient,
+  url
 } from "./harness.js"
 
-const opened = (rest: (exchange: Scripted) => void = () => {}, input: HttpInput = {}) =>
+const opened = (rest: (exchange: Scripted) => void = () => {}, input: HttpInput = {}, at = url) =>
   Effect.gen(function*() {
     const client = handshaking(rest)
     const recorded = record()
-    const { scope, value: transport } = yield* inScope(openScripted(client, recorded, input))
+    const { scope, value: transport } = yield* inScope(openScripted(client, recorded, input, "http", at))
     yield* handshake(transport, recorded)
     return { client, recorded, scope, transport }
   })
@@ -151,7 +152,7 @@ describe("the end of a session over Streamable HTTP", () => {
       const { client, scope } = yield* opened(undefined, {
         headers: { "x-api-key": "static-key" },
         requestHeaders: Effect.sync(() => ({ authorization: `Bearer token-${++n}` }))
-      })
+      }, "https://server.test/mcp")
       yield* close(scope)
       assert.deepInclude(client.last().request.headers, { "x-api-key": "static-key", authorization: "Bearer token-3" })
     }))
