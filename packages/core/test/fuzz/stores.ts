@@ -161,6 +161,9 @@ const record = {
 
 const bearer = /^[\x21-\x7e]+$/
 
+/** Who cuts out so much makes one text of a name and the secret behind it. */
+const between = "\",\"refresh\":\"".length
+
 export const recordPart = part({
   name: "stored-tokens",
   about: "a damaged record is none, or one that can be used",
@@ -176,7 +179,8 @@ export const recordPart = part({
       holds(URL.canParse(read.tokens.authority.tokenEndpoint), "an endpoint that is no URL")
     }
     // A secret that was put in the place of a name can't be known for one.
-    const moved = changes.some((_) => _.by === "swap" || _.by === "rename" || _.by === "repeat")
+    const moved = changes.some((_) => _.by === "swap" || _.by === "rename" || _.by === "repeat") ||
+      damage.reduce((cut, _) => cut + _.length, 0) >= between
     same(
       !moved && /access-token|refresh-token|client-secret/.test(JSON.stringify(read)),
       false,
