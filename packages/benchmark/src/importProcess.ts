@@ -37,4 +37,5 @@ await imports(process.argv[2] as Who)
 const millis = performance.now() - start
 const report: Report = { millis, rss: process.memoryUsage().rss }
 process.send!(report)
+// Whoever has asked is gone, or has what it wanted; what was imported may keep a process alive.
 process.once("disconnect", () => process.exit(0))

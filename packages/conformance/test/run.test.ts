@@ -33,6 +33,7 @@ const run = (scenario: string, name: string, env: { readonly [name: string]: str
     limit
   })
 
+/** What other processes do is no affair of the test's clock, and no event tells of it: it is looked, until the test's own limit. */
 const realMoment = TestServices.provideLive(Effect.sleep("10 millis"))
 
 const until = (condition: () => boolean) => Effect.repeat(realMoment, { until: condition })

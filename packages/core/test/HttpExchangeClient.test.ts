@@ -7,9 +7,10 @@ import {
 } from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
 import { HttpExchange } from "@mcp-runtime/core"
-import { Effect, Exit, Layer, Scope, Tracer } from "effect"
+import { Effect, Exit, Layer, Scope } from "effect"
 import { open } from "./exchangeContract.js"
 import { exchange, httpServer, send } from "./exchangeServer.js"
+import { recorder } from "./telemetry/kit.js"
 
 const url = "http://127.0.0.1:1/mcp"
 
@@ -25,32 +26,6 @@ const over = (
   ) => Effect.Effect<HttpClientResponse.HttpClientResponse, HttpClientError.HttpClientError>
 ) => Effect.provideService(HttpExchange.HttpExchange, HttpExchange.fromHttpClient(HttpClient.make(execute)))
 
-/** Collects the names of the spans that are made. */
-const collecting = (names: Array<string>) =>
-  Effect.withTracer(Tracer.make({
-    span: (name, parent, context, links, startTime, kind) => {
-      names.push(name)
-      return {
-        _tag: "Span",
-        name,
-        parent,
-        context,
-        links,
-        kind,
-        spanId: "1",
-        traceId: "1",
-        sampled: true,
-        status: { _tag: "Started", startTime },
-        attributes: new Map(),
-        attribute: () => {},
-        event: () => {},
-        addLinks: () => {},
-        end: () => {}
-      }
-    },
-    context: (f) => f()
-  }))
-
 describe("fromHttpClient", () => {
   it.scoped("tls, proxy and maxConnections are refused, and all fields are named", () =>
     Effect.gen(function*() {
@@ -64,23 +39,23 @@ describe("fromHttpClient", () => {
     }).pipe(Effect.provide(overFetch((_) => _))))
 
   it.live("no span and no trace header is made per exchange", () => {
-    const names: Array<string> = []
+    const { spans, tracer } = recorder()
     return Effect.gen(function*() {
       const server = yield* httpServer((_, response) => response.end("ok"))
       const client = yield* open({ url: server.url })
       yield* exchange(client, { url: server.url })
-      assert.deepStrictEqual(names, [])
+      assert.deepStrictEqual(spans, [])
       assert.strictEqual(server.requests[0]!.headers["traceparent"], undefined)
-    }).pipe(Effect.scoped, Effect.provide(overFetch((_) => _)), collecting(names))
+    }).pipe(Effect.scoped, Effect.provide(overFetch((_) => _)), Effect.withTracer(tracer))
   })
 
   it.live("a client on which tracing was set keeps it", () => {
-    const names: Array<string> = []
+    const { spans, tracer } = recorder()
     return Effect.gen(function*() {
       const server = yield* httpServer((_, response) => response.end("ok"))
       const client = yield* open({ url: server.url })
       yield* exchange(client, { url: server.url })
-      assert.deepStrictEqual(names, ["http.client POST"])
+      assert.deepStrictEqual(spans.map((_) => _.name), ["http.client POST"])
       assert.isString(server.requests[0]!.headers["traceparent"])
     }).pipe(
       Effect.scoped,
@@ -89,7 +64,7 @@ describe("fromHttpClient", () => {
           client.pipe(HttpClient.withTracerDisabledWhen(() => false), HttpClient.withTracerPropagation(true))
         )
       ),
-      collecting(names)
+      Effect.withTracer(tracer)
     )
   })
 

@@ -26,7 +26,8 @@ const patience = 50
 
 /**
  * Gives how many of them outlived their client's `close` by more than a moment. Those who are still there a second later are
- * killed, so that the next in turn has the machine for itself.
+ * killed, so that the next in turn has the machine for itself. They are not children of this process: no event tells that one
+ * has ended, so it is looked, a bounded number of times.
  */
 export const endLeft = async (pids: ReadonlyArray<number>, script: string): Promise<number> => {
   let running = pids.filter((_) => runs(_, script))

@@ -84,6 +84,7 @@ const handlers: { readonly [O in Op]: (given: Given<O>) => Promise<Gives<O>> } =
   },
   rest: async ({ millis }) => {
     const before = process.cpuUsage()
+    // To do nothing so long is what is measured.
     await setTimeout(millis)
     const { system, user } = process.cpuUsage(before)
     return system + user
@@ -113,5 +114,6 @@ process.on("message", (asked: Asked) => {
     (error: unknown) => process.send!({ error: textOf(error) })
   )
 })
+// Nobody asks any more: whatever a client has left open must not keep this process.
 process.once("disconnect", () => process.exit(0))
 process.send!({ value: null })

@@ -25,6 +25,13 @@ const bound = (world: World.World): void => {
   world.tokenType = "DPoP"
 }
 
+/** A session with a server that wants bound tokens, and somebody who has one. */
+const loggedIn = (world: World.World) =>
+  Effect.suspend(() => {
+    bound(world)
+    return Effect.zipRight(login(world), open())
+  })
+
 interface Proof {
   readonly header: { readonly typ: string; readonly alg: string; readonly jwk: JsonWebKey }
   readonly claims: { readonly [claim: string]: unknown }
@@ -176,9 +183,7 @@ describe("a server that wants tokens bound to a key", () => {
   it.scoped("a redirect within the origin has a proof for where it leads", () =>
     inWorld((world) =>
       Effect.gen(function*() {
-        bound(world)
-        yield* login(world)
-        const session = yield* open()
+        const session = yield* loggedIn(world)
         world.script = (asked) =>
           asked.url.pathname === "/mcp" && methodOf(asked) === "tools/call"
             ? { status: 307, headers: { location: "/moved?to=here" } }
@@ -401,9 +406,7 @@ describe("nonces (RFC 9449, 8 and 9)", () => {
   it.scoped("nonces that are good for one use: each of 8 calls at once is sent again with its own", () =>
     inWorld((world) =>
       Effect.gen(function*() {
-        bound(world)
-        yield* login(world)
-        const session = yield* open()
+        const session = yield* loggedIn(world)
         const valid = new Set<unknown>()
         let made = 0
         world.script = (asked) => {
@@ -428,9 +431,7 @@ describe("nonces (RFC 9449, 8 and 9)", () => {
     it.scoped(`a server that is never content, with ${title}: three tries, no new token, and it heals`, () =>
       inWorld((world) =>
         Effect.gen(function*() {
-          bound(world)
-          yield* login(world)
-          const session = yield* open()
+          const session = yield* loggedIn(world)
           const calls = () => world.of("mcp").filter((_) => methodOf(_) === "tools/call").length
           world.script = (asked) => methodOf(asked) === "tools/call" ? useNonce(nonce(calls())) : undefined
           const error = yield* Effect.flip(call(session))
@@ -448,9 +449,7 @@ describe("nonces (RFC 9449, 8 and 9)", () => {
   it.scoped("a token that has expired and a nonce in one call: renewed once, and sent until it is right", () =>
     inWorld((world) =>
       Effect.gen(function*() {
-        bound(world)
-        yield* login(world)
-        const session = yield* open()
+        const session = yield* loggedIn(world)
         world.tokens.clear()
         world.script = (asked) =>
           methodOf(asked) === "tools/call" && proofOf(asked).claims.nonce !== "rs"
@@ -466,9 +465,7 @@ describe("nonces (RFC 9449, 8 and 9)", () => {
   it.scoped("a proof that the server does not believe is an error, and no reason for a new token", () =>
     inWorld((world) =>
       Effect.gen(function*() {
-        bound(world)
-        yield* login(world)
-        const session = yield* open()
+        const session = yield* loggedIn(world)
         world.script = (asked) =>
           methodOf(asked) === "tools/call"
             ? { status: 401, headers: { "www-authenticate": "DPoP error=\"invalid_dpop_proof\"" } }
@@ -529,9 +526,7 @@ describe("the key goes with the tokens", () => {
   it.scoped("a renewal that would give a token without a key is refused, and what is kept stays", () =>
     inWorld((world, store) =>
       Effect.gen(function*() {
-        bound(world)
-        yield* login(world)
-        const session = yield* open()
+        const session = yield* loggedIn(world)
         world.tokens.clear()
         world.tokenType = "Bearer"
         const error = yield* Effect.flip(call(session))
@@ -572,9 +567,7 @@ describe("the key goes with the tokens", () => {
   it.scoped("a call that is given up while its proof is made is not sent, at whichever moment", () =>
     inWorld((world) =>
       Effect.gen(function*() {
-        bound(world)
-        yield* login(world)
-        const session = yield* open()
+        const session = yield* loggedIn(world)
         yield* call(session)
         const calls = () => world.of("mcp").filter((_) => methodOf(_) === "tools/call").length
         for (let turns = 0; turns < 12; turns++) {

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { McpConnection, type McpProtocol } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Fiber, TestClock, Tracer } from "effect"
+import { recorder } from "../telemetry/kit.js"
 
 const metaOf = (server: ScriptedServer.ScriptedServer, method: string) =>
   Effect.map(server.receivedOf(method), (all) => {
@@ -32,30 +33,10 @@ describe("the trace context", () => {
         traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`
       })
 
-      const spans: Array<Tracer.Span> = []
-      const tracer = Tracer.make({
-        context: (f) => f(),
-        span: (name, parent, context, links, startTime, kind) => {
-          const span: Tracer.Span = {
-            _tag: "Span",
-            name,
-            spanId: `${spans.length + 1}`.repeat(16),
-            traceId: "c".repeat(32),
-            parent,
-            context,
-            links,
-            kind,
-            sampled: false,
-            status: { _tag: "Started", startTime },
-            attributes: new Map(),
-            end: () => {},
-            attribute: () => {},
-            event: () => {},
-            addLinks: () => {}
-          }
-          spans.push(span)
-          return span
-        }
+      const { spans, tracer } = recorder({
+        spanId: (number) => `${number}`.repeat(16),
+        traceId: "c".repeat(32),
+        sampled: false
       })
       yield* McpConnection.readResource(connection, "file:///a").pipe(
         Effect.ignore,

@@ -228,6 +228,7 @@ const asking = (servers: Servers, header: string) =>
       const prepared = yield* Effect.exit(credentials.prepare)
       check(prepared, "prepare")
       if (Exit.isSuccess(prepared)) sendable(prepared.value)
+      // Of the clock of `simulate`, which costs no time.
       yield* Effect.sleep("1 hour")
     }
     check(yield* Effect.exit(auth.status(config)), "status")

@@ -48,7 +48,7 @@ const url = FastCheck.record({
   fragment: FastCheck.constantFrom("", `#${inUrl}`)
 }).map((_) => `${_.scheme}://${_.user}${_.host}${_.path}${_.query}${_.fragment}`)
 
-// eslint-disable-next-line no-control-regex
+// eslint-disable-next-line no-control-regex -- it is control characters that are looked for
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 
 const showing = (unit: string) => (size: number) => {

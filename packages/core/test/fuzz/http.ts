@@ -76,7 +76,7 @@ const headerValue = FastCheck.oneof(
     "text/event-stream",
     "application/json; charset=utf-8"
   )
-  // eslint-disable-next-line no-control-regex
+  // eslint-disable-next-line no-control-regex -- it is control characters that are looked for
 ).map((_) => _.replace(/[^\t\x20-\x7e\x80-\xff]/g, "").trim())
 
 const changes = edits(2)

@@ -117,6 +117,7 @@ const turn = Effect.forEach(Array.from({ length: 5 }), () => Effect.yieldNow(), 
 const play = (wire: Wire, steps: ReadonlyArray<Step>) =>
   Effect.forEach(steps, (one) => {
     if (one.step === "turn") return turn
+    // Of the clock of `simulate`, which costs no time.
     if (one.step === "wait") return Effect.sleep(one.millis)
     return Effect.sync(() => one.step === "again" ? wire.sayAgain() : wire.say(valueOf(wire, one)))
   }, { discard: true })

@@ -188,6 +188,7 @@ const agent = (wire: Wire, input: Input) =>
         }
       }
       wire.say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" })
+      // Of the clock of `simulate`: until the flood of changes is over and the list was read again.
       yield* Effect.sleep("10 seconds")
     }
     yield* connection.close

@@ -298,7 +298,7 @@ describe("hostile model output: what can be asked for", () => {
         assert.include(error, { _tag: "ConfigInvalid", operation: "resources/read", executed: "no" }, path)
         assert.include(error.message, `the skill "pdf-processing"; it has SKILL.md, references/FORMS.md`)
         assert.isBelow(error.message.length, 500)
-        // eslint-disable-next-line no-control-regex
+        // eslint-disable-next-line no-control-regex -- it is control characters that are looked for
         assert.notMatch(error.message, /[\u0000-\u001f]/)
       }
       assert.deepStrictEqual(yield* reads, [main])

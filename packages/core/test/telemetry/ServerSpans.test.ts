@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type ClientHandlers, McpConnection, type McpProtocol } from "@mcp-runtime/core"
 import type * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Deferred, Effect, Option, TestClock, Tracer } from "effect"
+import { Deferred, Effect, Option, TestClock } from "effect"
 import { connect, forkExit, settled, stdio } from "../connection/kit.js"
 import { attributesOf, endOf, inSpan, paths, recorder } from "./kit.js"
 
@@ -217,26 +217,7 @@ describe("what a server is told of a trace", () => {
   it.scoped("a tracer without ids of the standard: the request is sent, and says nothing", () =>
     Effect.gen(function*() {
       const { connection, server } = yield* connect(stdio)
-      const odd = Tracer.make({
-        context: (f) => f(),
-        span: (name, parent, context, links, startTime, kind) => ({
-          _tag: "Span",
-          name,
-          spanId: "1",
-          traceId: "x\r\ny",
-          parent,
-          context,
-          links: [...links],
-          kind,
-          sampled: true,
-          status: { _tag: "Started", startTime },
-          attributes: new Map(),
-          attribute: () => {},
-          event: () => {},
-          addLinks: () => {},
-          end: () => {}
-        })
-      })
+      const odd = recorder({ spanId: () => "1", traceId: "x\r\ny" }).tracer
       yield* McpConnection.callTool(connection, { name: "echo" }).pipe(Effect.withTracer(odd))
       const { params } = yield* server.awaitReceived("tools/call")
       assert.deepStrictEqual(Object.keys(params._meta as object), ["progressToken"])

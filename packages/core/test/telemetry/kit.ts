@@ -17,19 +17,27 @@ export interface Kept {
   exit: Exit.Exit<unknown, unknown> | undefined
 }
 
+/** What a span has that is not wished otherwise. `number` counts from 1. */
+interface Ids {
+  readonly spanId?: (number: number) => string
+  readonly traceId?: string
+  readonly sampled?: boolean
+}
+
 /** A tracer that keeps all of its spans, in the order in which they were begun. */
-export const recorder = () => {
+export const recorder = ({ sampled, spanId, traceId }: Ids = {}) => {
   const spans: Array<Kept> = []
   const tracer = Tracer.make({
     context: (f) => f(),
     span: (name, parent, context, links, startTime, kind, options) => {
-      const number = (spans.length + 1).toString(16)
+      const number = spans.length + 1
+      const hex = number.toString(16)
       const kept: Kept = {
         name,
         kind,
-        spanId: number.padStart(16, "0"),
-        traceId: Option.match(parent, { onNone: () => number.padStart(32, "0"), onSome: (_) => _.traceId }),
-        sampled: Option.match(parent, { onNone: () => true, onSome: (_) => _.sampled }),
+        spanId: spanId?.(number) ?? hex.padStart(16, "0"),
+        traceId: traceId ?? Option.match(parent, { onNone: () => hex.padStart(32, "0"), onSome: (_) => _.traceId }),
+        sampled: sampled ?? Option.match(parent, { onNone: () => true, onSome: (_) => _.sampled }),
         parent: Option.getOrUndefined(parent),
         attributes: new Map(),
         events: [],

@@ -71,6 +71,7 @@ for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
     soak.removeObserver(tell)
     soak.addObserver(() => process.exit(code))
     soak.unsafeInterruptAsFork(FiberId.none)
+    // Whoever has pressed Ctrl-C does not wait for ever for what may hang.
     setTimeout(() => process.exit(code), patience)
   })
 }

@@ -8,7 +8,7 @@
 /** Each start of a run of letters is tried once, so that a long text without URLs costs its length and no more. */
 const urlish = /(?<![a-z0-9+.-])([0-9+.-]*)([a-z][a-z0-9+.-]*:\/\/[^\s"'<>]+)/gi
 
-// eslint-disable-next-line no-control-regex
+// eslint-disable-next-line no-control-regex -- it is control characters that are looked for
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]+/g
 
 /**

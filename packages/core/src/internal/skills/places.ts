@@ -10,7 +10,7 @@ const main = "SKILL.md"
 const most = { uri: 2048, path: 1024 }
 
 /** What no URI needs, and what a path that is shown or written somewhere may not have. */
-// eslint-disable-next-line no-control-regex
+// eslint-disable-next-line no-control-regex -- it is control characters that are looked for
 const unfit = /[\u0000-\u001f\u007f-\u009f\\]|[\ud800-\udfff]/u
 
 export interface Place {

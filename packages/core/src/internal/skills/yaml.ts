@@ -43,7 +43,7 @@ class Reader implements Source {
   document(): Node {
     for (const [at, line] of this.lines.entries()) {
       this.at = at
-      // eslint-disable-next-line no-control-regex
+      // eslint-disable-next-line no-control-regex -- it is control characters that are looked for
       if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff]|[\ud800-\udfff]/u.test(line)) {
         throw new Unreadable("a character that does not belong in a text")
       }

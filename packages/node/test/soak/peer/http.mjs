@@ -75,6 +75,7 @@ const ofAnswers = {
       if (at >= text.length) return to.response.end()
       to.response.write(text.slice(at, at + 7))
       at += 7
+      // Drop by drop is the misbehaviour.
       setTimeout(next, 1)
     }
     next()

@@ -185,22 +185,12 @@ export class Endpoints {
         return this.byRefreshToken(asked, claim.client ?? "", key)
       case jwtBearer: {
         const outcome = script.assertion?.(asked.parameters.get("assertion") ?? "") ?? "ok"
-        return outcome !== "ok" ? refused(outcome) : this.issued({
-          client: claim.client ?? "",
-          scope: this.grantedScope(asked.parameters.get("scope")),
-          resource: asked.parameters.get("resource"),
-          family: "",
-          key
-        }, false)
+        return outcome !== "ok" ? refused(outcome) : this.issuedAlone(asked, claim.client ?? "", key)
       }
       case "client_credentials":
-        return claim.method === "none" ? refused("unauthorized_client") : this.issued({
-          client: claim.client ?? "",
-          scope: this.grantedScope(asked.parameters.get("scope")),
-          resource: asked.parameters.get("resource"),
-          family: "",
-          key
-        }, false)
+        return claim.method === "none"
+          ? refused("unauthorized_client")
+          : this.issuedAlone(asked, claim.client ?? "", key)
       default:
         return refused("unsupported_grant_type")
     }
@@ -225,6 +215,13 @@ export class Endpoints {
     const rotates = (this.script().refresh ?? "rotate") === "rotate"
     if (rotates) this.tokens.replace(token)
     return this.issued({ ...grant, key, scope: asked.parameters.get("scope") ?? grant.scope }, rotates)
+  }
+
+  /** Without a person, so there is nothing to renew: it is asked for again. */
+  private issuedAlone(asked: Asked, client: string, key: string | undefined): Answer {
+    const { parameters } = asked
+    const scope = this.grantedScope(parameters.get("scope"))
+    return this.issued({ client, scope, resource: parameters.get("resource"), family: "", key }, false)
   }
 
   private issued(grant: Grant, refreshable: boolean): Answer {
