@@ -8,6 +8,7 @@ import { NodeMcp } from "@mcp-runtime/node"
 import { HttpFixture, LeakCheck, ScriptedServer, StdioFixture } from "@mcp-runtime/testing"
 import { Array, Cause, Deferred, Effect, Exit, Fiber, FiberId } from "effect"
 import type { Scope } from "effect"
+import { strideOf } from "../../core/test/moments.js"
 import { awaitState } from "./internal/connections.js"
 import { inTurns, stepping } from "./internal/stepping.js"
 
@@ -103,6 +104,9 @@ const onlyOneOpen = (connection: Connection, { live }: Target) =>
     if (live !== undefined) assert.strictEqual(yield* live, 1)
   })
 
+/** All moments of the longest course take some minutes. */
+const sweepTime = 600_000
+
 /** How many rounds there are between two looks at what is left. */
 const batch = 10
 
@@ -177,11 +181,11 @@ const leastSteps: { readonly [name: string]: number } = { "close at the start": 
 
 /** Every how manieth turn of the fibers is tried. What is not here differs from another in what it waits for only. */
 const strides: { readonly [name: string]: number } = {
-  connect: 3,
-  call: 1,
-  reconnect: 3,
-  close: 3,
-  "call after a loss": 3
+  connect: strideOf(11),
+  call: strideOf(2),
+  reconnect: strideOf(13),
+  close: strideOf(11),
+  "call after a loss": strideOf(17)
 }
 
 /** What ends a process in its course. */
@@ -200,21 +204,21 @@ for (const [name, victim] of Object.entries(victims)) {
       it.live(
         "at the turns of the fibers, with a scripted server",
         () => sweepVictim(scripted, victim, { fine: true, atLeast: 10, stride }),
-        120_000
+        sweepTime
       )
     }
     for (const [wire, target] of Object.entries(wires)) {
       it.live(
         `at each step of the wire, over ${wire}`,
         () => sweepVictim(target, victim, { fine: false, atLeast, stride: 1 }),
-        120_000
+        sweepTime
       )
     }
     if (ending.includes(name)) {
       it.live(
         "S09: at steps of the wire, over stdio behind sh -c, ignoring EOF and SIGTERM",
-        () => sweepVictim(stubborn, victim, { fine: false, atLeast, stride: 2 }),
-        120_000
+        () => sweepVictim(stubborn, victim, { fine: false, atLeast, stride: strideOf(2) }),
+        sweepTime
       )
     }
   })
@@ -260,19 +264,19 @@ describe("interrupted: the owner of the scope", () => {
     Effect.scoped(Effect.flatMap(target, (made) => sweep((at) => life(made, at, sort.fine), sort)))
   it.live(
     "at the turns of the fibers, with a scripted server",
-    () => swept(scripted, { fine: true, atLeast: 100, stride: 5 }),
-    120_000
+    () => swept(scripted, { fine: true, atLeast: 100, stride: strideOf(29) }),
+    sweepTime
   )
   for (const [wire, target] of Object.entries(wires)) {
     it.live(
       `at each step of the wire, over ${wire}`,
       () => swept(target, { fine: false, atLeast: 50, stride: 1 }),
-      120_000
+      sweepTime
     )
   }
   it.live(
     "S09: at steps of the wire, over stdio behind sh -c, ignoring EOF and SIGTERM",
-    () => swept(stubborn, { fine: false, atLeast: 50, stride: 5 }),
-    120_000
+    () => swept(stubborn, { fine: false, atLeast: 50, stride: strideOf(5) }),
+    sweepTime
   )
 })

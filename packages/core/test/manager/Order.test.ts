@@ -4,6 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { McpError, McpManager } from "@mcp-runtime/core"
 import { Effect, Exit, FastCheck, Fiber, TestContext } from "effect"
+import { strideOf } from "../moments.js"
 import {
   assertNothingLeft,
   begun,
@@ -196,6 +197,8 @@ describe("McpManager: one after the other", () => {
   }
 })
 
+const stride = strideOf(4)
+
 describe("McpManager: interrupted at every moment", () => {
   for (const mode of ["parallel", "sequential"] as const) {
     for (const strict of [false, true]) {
@@ -205,7 +208,7 @@ describe("McpManager: interrupted at every moment", () => {
           () =>
             Effect.gen(function*() {
               let moments = 0
-              for (let yields = 0; yields < 400; yields++) {
+              for (let yields = 0; yields < 400; yields += stride) {
                 const all = yield* Effect.all([fake("a"), fake("b"), fake("c", { way: "refused" })])
                 const { end, manager } = yield* overInScope(all, { mode, strict })
                 if (kind !== "connectAll" && kind !== "connect") yield* Effect.exit(manager.connectAll)
@@ -232,13 +235,11 @@ describe("McpManager: interrupted at every moment", () => {
                 yield* end
                 yield* assertNothingLeft(...all)
                 moments = yields
-                if (over) {
-                  break
-                }
+                if (over) break
               }
               assert.isAtLeast(moments, 2)
             }),
-          120_000
+          600_000
         )
       }
     }
@@ -251,7 +252,7 @@ describe("McpManager: interrupted at every moment", () => {
         () =>
           Effect.gen(function*() {
             for (const kind of kinds) {
-              for (let yields = 0; yields < 400; yields++) {
+              for (let yields = 0; yields < 400; yields += stride) {
                 const all = yield* Effect.all([fake("a"), fake("b"), fake("c", { way: "refused" })])
                 const { end, manager } = yield* overInScope(all, { mode, strict })
                 if (kind !== "connectAll" && kind !== "connect") yield* Effect.exit(manager.connectAll)
@@ -270,7 +271,7 @@ describe("McpManager: interrupted at every moment", () => {
               }
             }
           }),
-        120_000
+        600_000
       )
     }
   }

@@ -68,7 +68,8 @@ const proxyFailure = (detail: string, code?: string): HttpExchange.HttpFailure =
 class Dial {
   #settled = false
   #current: Net.Socket | undefined
-  readonly #stopDeadline: () => void
+  /** Let go of when it is over: the listeners of a socket keep this attempt for as long as the socket lives. */
+  #stopDeadline: (() => void) | undefined
 
   constructor(
     readonly context: DialContext,
@@ -92,7 +93,8 @@ class Dial {
   #settle(): boolean {
     if (this.#settled) return false
     this.#settled = true
-    this.#stopDeadline()
+    this.#stopDeadline?.()
+    this.#stopDeadline = undefined
     return true
   }
 

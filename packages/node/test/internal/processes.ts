@@ -41,7 +41,7 @@ export const isWatchdog = (pid: number): boolean => commandOf(pid).endsWith("mcp
 /** Waits until a fact holds that no event tells. */
 export const until = (what: string, fact: () => boolean): Effect.Effect<void> => {
   const poll: Effect.Effect<void> = Effect.suspend(() => fact() ? Effect.void : Effect.zipRight(Effect.sleep(5), poll))
-  return Effect.timeoutFail(poll, { duration: "15 seconds", onTimeout: () => new Error(`never: ${what}`) }).pipe(
+  return Effect.timeoutFail(poll, { duration: "25 seconds", onTimeout: () => new Error(`never: ${what}`) }).pipe(
     Effect.orDie
   )
 }

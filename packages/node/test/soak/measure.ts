@@ -84,7 +84,7 @@ export const slope = (values: ReadonlyArray<number>): number => {
 
 const megabyte = 1024 * 1024
 
-/** Fewer rounds say nothing of the heap: the compiler is still at work. */
+/** Fewer rounds say nothing: the compiler is still at work, and one busy round keeps twice the sockets of another. */
 export const fewestRounds = 12
 
 /** What a process compiles and caches in its first rounds is no leak. */
@@ -109,13 +109,13 @@ const kinds = [
  * through all rounds as well as in the last one.
  */
 export const growth = (samples: ReadonlyArray<Sample>, heapSlack: number): ReadonlyArray<string> => {
+  if (samples.length < fewestRounds) return []
   const judged = samples.slice(warmUp(samples.length))
-  const [first] = judged
-  const last = judged.at(-1)
-  if (first === undefined || last === undefined) return ["nothing was measured"]
+  const first = judged[0]!
+  const last = judged.at(-1)!
   const found: Array<string> = []
   const byLine = slope(judged.map((_) => _.heap)) * (judged.length - 1)
-  if (samples.length >= fewestRounds && byLine > heapSlack && last.heap - first.heap > heapSlack / 2) {
+  if (byLine > heapSlack && last.heap - first.heap > heapSlack / 2) {
     found.push(`the heap grows by ${(byLine / megabyte).toFixed(2)} MB in ${judged.length - 1} rounds`)
   }
   const early = samples.slice(0, Math.max(1, Math.floor(samples.length / 2)))

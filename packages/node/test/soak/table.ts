@@ -67,7 +67,7 @@ export const summaryOf = (report: Report): string => {
     `from round ${first.round} to round ${last.round}: ${of("heap", megabyte)} MB, ${of("descriptors")}, ${
       of("sockets")
     }, ${of("children")}, ${of("handles")}, ${of("timers")}, ${of("fibers")}, ${of("listeners")}`,
-    ...(rounds.length < fewestRounds ? [`the heap is judged from ${fewestRounds} rounds on`] : []),
+    ...(rounds.length < fewestRounds ? [`what grows is judged from ${fewestRounds} rounds on`] : []),
     ...(missing.length === 0 ? [] : [`never happened: ${missing.join(", ")}`])
   ].join("\n")
 }
