@@ -6,3 +6,6 @@ const all = process.env["MCP_RUNTIME_SWEEP"] === "all"
 
 /** Every how manieth moment is tried, of which `sparse` is enough in the normal run. */
 export const strideOf = (sparse: number): number => all ? 1 : sparse
+
+/** How long all moments of one course may take, in milliseconds. */
+export const sweepTime = all ? 7_200_000 : 120_000

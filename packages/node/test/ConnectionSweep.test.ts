@@ -8,7 +8,7 @@ import { NodeMcp } from "@mcp-runtime/node"
 import { HttpFixture, LeakCheck, ScriptedServer, StdioFixture } from "@mcp-runtime/testing"
 import { Array, Cause, Deferred, Effect, Exit, Fiber, FiberId } from "effect"
 import type { Scope } from "effect"
-import { strideOf } from "../../core/test/moments.js"
+import { strideOf, sweepTime } from "../../core/test/moments.js"
 import { awaitState } from "./internal/connections.js"
 import { inTurns, stepping } from "./internal/stepping.js"
 
@@ -103,9 +103,6 @@ const onlyOneOpen = (connection: Connection, { live }: Target) =>
     yield* awaitState(connection, "Ready")
     if (live !== undefined) assert.strictEqual(yield* live, 1)
   })
-
-/** All moments of the longest course take some minutes. */
-const sweepTime = 600_000
 
 /** How many rounds there are between two looks at what is left. */
 const batch = 10

@@ -7,7 +7,7 @@ import type { McpManager } from "@mcp-runtime/core"
 import { LeakCheck, StdioFixture } from "@mcp-runtime/testing"
 import { Deferred, Effect, Exit, Fiber, FiberId, Logger, LogLevel } from "effect"
 import type { Scope } from "effect"
-import { strideOf } from "../../core/test/moments.js"
+import { strideOf, sweepTime } from "../../core/test/moments.js"
 import { type Journal, journal } from "./internal/connections.js"
 import * as Managers from "./internal/managers.js"
 import { inTurns, stepping } from "./internal/stepping.js"
@@ -128,8 +128,12 @@ const settings: ReadonlyArray<Settings> = [
 for (const one of settings) {
   const name = `${one.mode}${one.strict === true ? ", strict" : ""}`
   describe(`interrupted while it connects, ${name}`, () => {
-    it.live("S08: connectAll", () => sweep((at) => attempt(one, at, false), 30, strideOf(7)), 600_000)
-    it.live("S08: connectAll, at turns of the fibers", () => sweep((at) => attempt(one, at, true), 1000, 293), 600_000)
-    it.live("S08: the scope of the manager closes", () => sweep((at) => life(one, at), 30, strideOf(7)), 600_000)
+    it.live("S08: connectAll", () => sweep((at) => attempt(one, at, false), 30, strideOf(7)), sweepTime)
+    it.live(
+      "S08: connectAll, at turns of the fibers",
+      () => sweep((at) => attempt(one, at, true), 1000, strideOf(293)),
+      sweepTime
+    )
+    it.live("S08: the scope of the manager closes", () => sweep((at) => life(one, at), 30, strideOf(7)), sweepTime)
   })
 }

@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { McpError, McpManager } from "@mcp-runtime/core"
 import { Effect, Exit, FastCheck, Fiber, TestContext } from "effect"
-import { strideOf } from "../moments.js"
+import { strideOf, sweepTime } from "../moments.js"
 import {
   assertNothingLeft,
   begun,
@@ -239,7 +239,7 @@ describe("McpManager: interrupted at every moment", () => {
               }
               assert.isAtLeast(moments, 2)
             }),
-          600_000
+          sweepTime
         )
       }
     }
@@ -271,7 +271,7 @@ describe("McpManager: interrupted at every moment", () => {
               }
             }
           }),
-        600_000
+        sweepTime
       )
     }
   }

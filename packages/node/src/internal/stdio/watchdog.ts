@@ -56,6 +56,8 @@ export class Watchdog {
   private startsWithout = 0
   private reported = false
   private hooked = false
+  /** Groups that are empty, and that the shell is not told of yet. */
+  private emptied = ""
 
   constructor(private readonly command: string | undefined) {}
 
@@ -69,14 +71,16 @@ export class Watchdog {
   /** Called in the tick in which the process was started. */
   add(group: ProcessGroup): void {
     this.groups.set(group.id, group)
+    this.tellEmptied()
     this.write(`+${group.id}\n`)
     this.hook()
   }
 
-  /** The group is empty: its number may belong to a stranger soon. */
+  /** The group is empty: its number may belong to a stranger soon. Many that end at once wake the shell once. */
   remove(group: ProcessGroup): void {
     if (!this.groups.delete(group.id)) return
-    this.write(`-${group.id}\n`)
+    if (this.emptied === "") setImmediate(this.tellEmptied)
+    this.emptied += `-${group.id}\n`
     this.forgive()
     this.hook()
   }
@@ -95,6 +99,7 @@ export class Watchdog {
     const shell = this.shell
     this.forgive()
     if (this.groups.size > 0 || shell === undefined) return Effect.void
+    this.tellEmptied()
     this.shell = undefined
     this.reported = false
     shell.child.ref()
@@ -158,8 +163,13 @@ export class Watchdog {
     else this.hook()
   }
 
-  private write(line: string): void {
-    this.shell?.input.write(line)
+  private readonly tellEmptied = (): void => {
+    if (this.emptied !== "") this.write(this.emptied)
+    this.emptied = ""
+  }
+
+  private write(lines: string): void {
+    this.shell?.input.write(lines)
   }
 
   private hook(): void {
