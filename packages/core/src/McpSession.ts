@@ -21,7 +21,6 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
@@ -267,6 +266,7 @@ const openIn = (
     })
     const streamState: StreamState = { current: "none", listener: undefined }
     const showServerStream = (state: McpTransport.ServerStreamState) => {
+      if (state === streamState.current) return
       streamState.current = state
       streamState.listener?.(state)
       Runtime.runFork(runtime)(SubscriptionRef.set(serverStream, state))
@@ -390,8 +390,7 @@ const closeWire = (
   exit: Exit.Exit<unknown, unknown>,
   warnings: Warnings
 ): Effect.Effect<void> =>
-  Effect.forkDaemon(Scope.close(wire, exit)).pipe(
-    Effect.flatMap((closing) => within(Fiber.join(closing), closeBoundOf(config))),
+  within(Effect.uninterruptible(Scope.close(wire, exit)), closeBoundOf(config)).pipe(
     Effect.map((closed) => {
       if (Option.isNone(closed)) warnings.add("CloseFailed", "the transport did not close in time")
       else if (Exit.isFailure(closed.value)) warnings.add("CloseFailed", "the transport failed while it was closed")

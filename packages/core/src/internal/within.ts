@@ -8,36 +8,33 @@ import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 
 /**
  * How the effect ended, or nothing when it did not end in this time; then it is interrupted, and not waited for, since it
- * may not be interruptible. Whoever waits is not interrupted until then. The two fibers are daemons,
- * because the interruption of a fiber is passed to its children even where the fiber itself is uninterruptible:
- * `Effect.timeout` in a finalizer would end at once.
+ * may not be interruptible. Whoever waits is not interrupted until then. The two fibers have no parent, because the
+ * interruption of a fiber is passed to its children even where the fiber itself is uninterruptible: `Effect.timeout` in a
+ * finalizer would end at once. What needs no waiting costs one of them.
  */
 export const within = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.DurationInput
 ): Effect.Effect<Option.Option<Exit.Exit<A, E>>, never, R> =>
-  Effect.uninterruptible(
-    Effect.gen(function*() {
-      const first = Deferred.unsafeMake<Option.Option<Exit.Exit<A, E>>>(FiberId.none)
-      const end = (outcome: Option.Option<Exit.Exit<A, E>>) => Deferred.succeed(first, outcome)
-      const waiting = yield* Effect.exit(Effect.interruptible(effect)).pipe(
-        Effect.flatMap((exit) => end(Option.some(exit))),
-        Effect.forkDaemon
-      )
-      const timer = yield* Effect.interruptible(Effect.sleep(limit)).pipe(
-        Effect.zipRight(end(Option.none())),
-        Effect.forkDaemon
-      )
-      return yield* Effect.ensuring(
-        Deferred.await(first),
-        Effect.zipRight(Fiber.interruptFork(waiting), Fiber.interrupt(timer))
-      )
-    })
-  )
+  Effect.flatMap(Effect.runtime<R>(), (runtime) =>
+    Effect.uninterruptible(Effect.async<Option.Option<Exit.Exit<A, E>>>((resume) => {
+      const fork = Runtime.runFork(runtime)
+      const waiting = fork(Effect.interruptible(effect))
+      const ended = waiting.unsafePoll()
+      if (ended !== null) return resume(Effect.succeed(Option.some(ended)))
+      const timer = fork(Effect.interruptible(Effect.sleep(limit)))
+      waiting.addObserver(() => timer.unsafeInterruptAsFork(FiberId.none))
+      timer.addObserver(() => {
+        const ended = waiting.unsafePoll()
+        if (ended === null) waiting.unsafeInterruptAsFork(FiberId.none)
+        resume(Effect.succeed(Option.fromNullable(ended)))
+      })
+    })))
 
 /**
  * Closes a scope in a fiber of its own, and waits for it. When a finalizer has run, `Effect.addFinalizer` (3.22.4) gives back to

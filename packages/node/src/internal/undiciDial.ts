@@ -137,7 +137,7 @@ class Dial {
         ...over,
         host: destination.host,
         servername: serverName(destination.host),
-        secureContext: settings.context,
+        secureContext: settings.context(),
         rejectUnauthorized: settings.verify,
         ALPNProtocols: ["http/1.1"],
         ...(destination.session === undefined ? undefined : { session: destination.session })

@@ -21,7 +21,8 @@ export interface Proxy {
 
 /** @internal */
 export interface SocketSettings {
-  readonly context: Tls.SecureContext
+  /** Asked for when the first socket needs it. */
+  readonly context: () => Tls.SecureContext
   readonly verify: boolean
   readonly proxy: Proxy | undefined
 }
@@ -65,11 +66,17 @@ const problemsOf = (tls: TlsConfig, options: Tls.SecureContextOptions): Readonly
 const authoritiesOf = (tls: TlsConfig | undefined): ReadonlyArray<string> =>
   tls?.ca === undefined ? [] : (Redacted.isRedacted(tls.ca) ? [tls.ca] : tls.ca).map((_) => Redacted.value(_))
 
+let usual: Tls.SecureContext | undefined
+
+/** What says nothing of its own shares one context: each has some hundred certificates, of no use to plain HTTP. */
+const usualContext = (): Tls.SecureContext => usual ??= Tls.createSecureContext()
+
 const contextOf = (
   server: string,
   tls: TlsConfig | undefined
-): Effect.Effect<Tls.SecureContext, McpError.ConfigInvalid> =>
+): Effect.Effect<() => Tls.SecureContext, McpError.ConfigInvalid> =>
   Effect.suspend(() => {
+    if ((tls?.ca ?? tls?.cert ?? tls?.key ?? tls?.passphrase) === undefined) return Effect.succeed(usualContext)
     const invalid = (problems: ReadonlyArray<McpError.ConfigProblem>) =>
       Effect.fail(
         new McpError.ConfigInvalid({ server, operation: "configure", executed: "no", problems: [...problems] })
@@ -85,7 +92,8 @@ const contextOf = (
       ...(tls?.passphrase === undefined ? undefined : { passphrase: Redacted.value(tls.passphrase) })
     }
     try {
-      return Effect.succeed(Tls.createSecureContext(options))
+      const context = Tls.createSecureContext(options)
+      return Effect.succeed(() => context)
     } catch {
       return invalid(problemsOf(tls ?? {}, options))
     }
