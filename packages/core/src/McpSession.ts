@@ -43,6 +43,7 @@ import * as ServerRequests from "./internal/engine/serverRequests.js"
 import type { Supervised } from "./internal/engine/supervised.js"
 import type { Place, Turnstile } from "./internal/engine/turnstile.js"
 import { Warnings } from "./internal/engine/warnings.js"
+import { acquireRelease, addFinalizer } from "./internal/finalizers.js"
 import { shownAs } from "./internal/shownAs.js"
 import type { Metered } from "./internal/telemetry/meter.js"
 import * as Spans from "./internal/telemetry/spans.js"
@@ -247,7 +248,7 @@ const openIn = (
     const serverStream = yield* SubscriptionRef.make<McpTransport.ServerStreamState>("none")
     const wire = yield* Scope.make()
     // Registered first, so that the wire is closed last.
-    yield* Effect.addFinalizer((exit) => closeWire(config, wire, exit, warnings))
+    yield* addFinalizer((exit) => closeWire(config, wire, exit, warnings))
 
     const inbox = yield* Inbox.make({
       server: config.name,
@@ -296,8 +297,8 @@ const openIn = (
       placeOf(channel, options),
       meter
     )
-    yield* Effect.addFinalizer(() => deadlines.stop)
-    yield* Effect.addFinalizer(() =>
+    yield* addFinalizer(() => deadlines.stop)
+    yield* addFinalizer(() =>
       Effect.sync(() => {
         engine.close(closing(config.name))
         ended(engine.reason ?? closing(config.name))
@@ -354,7 +355,7 @@ const metered = (
   engine: Engine,
   deadlines: Deadlines
 ): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.acquireRelease(
+  acquireRelease(
     Effect.sync(() => {
       meter.opened()
       return deadlines.now()

@@ -10,6 +10,7 @@ import * as McpConfig from "../McpConfig.js"
 import * as McpError from "../McpError.js"
 import type * as McpProtocol from "../McpProtocol.js"
 import type * as McpTransport from "../McpTransport.js"
+import { addFinalizer } from "./finalizers.js"
 import { within } from "./within.js"
 
 export const make = (config: McpConfig.InMemoryConfig): McpTransport.Channel => ({
@@ -19,7 +20,7 @@ export const make = (config: McpConfig.InMemoryConfig): McpTransport.Channel => 
       Effect.gen(function*() {
         const end = new ServerEnd(config.name, events)
         const server = yield* create(config)
-        yield* Effect.addFinalizer(() => close(config, end, server))
+        yield* addFinalizer(() => close(config, end, server))
         yield* restore(Effect.tryPromise({
           try: () => Promise.resolve(server.connect(end as never)),
           catch: (error) => refused(config.name, "connect", error)

@@ -21,6 +21,7 @@ import type * as McpError from "../McpError.js"
 import type * as McpTransport from "../McpTransport.js"
 import type * as SecretResolver from "../SecretResolver.js"
 import * as Expand from "./config/expand.js"
+import { addFinalizer } from "./finalizers.js"
 
 type MakeChannel = (
   config: McpConfig.ServerConfig
@@ -80,7 +81,7 @@ class Inners {
             ? before
             : yield* this.open(texts, restore(this.make(config)))
           inner.sessions++
-          yield* Effect.addFinalizer(() => this.release(inner))
+          yield* addFinalizer(() => this.release(inner))
           if (inner !== before) {
             this.become(inner)
             if (before?.sessions === 0) yield* close(before)

@@ -21,20 +21,23 @@ export const within = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.DurationInput
 ): Effect.Effect<Option.Option<Exit.Exit<A, E>>, never, R> =>
-  Effect.flatMap(Effect.runtime<R>(), (runtime) =>
-    Effect.uninterruptible(Effect.async<Option.Option<Exit.Exit<A, E>>>((resume) => {
-      const fork = Runtime.runFork(runtime)
-      const waiting = fork(Effect.interruptible(effect))
-      const ended = waiting.unsafePoll()
-      if (ended !== null) return resume(Effect.succeed(Option.some(ended)))
-      const timer = fork(Effect.interruptible(Effect.sleep(limit)))
-      waiting.addObserver(() => timer.unsafeInterruptAsFork(FiberId.none))
-      timer.addObserver(() => {
+  Effect.flatMap(
+    Effect.runtime<R>(),
+    (runtime) =>
+      Effect.uninterruptible(Effect.async<Option.Option<Exit.Exit<A, E>>>((resume) => {
+        const fork = Runtime.runFork(runtime)
+        const waiting = fork(Effect.interruptible(effect))
         const ended = waiting.unsafePoll()
-        if (ended === null) waiting.unsafeInterruptAsFork(FiberId.none)
-        resume(Effect.succeed(Option.fromNullable(ended)))
-      })
-    })))
+        if (ended !== null) return resume(Effect.succeed(Option.some(ended)))
+        const timer = fork(Effect.interruptible(Effect.sleep(limit)))
+        waiting.addObserver(() => timer.unsafeInterruptAsFork(FiberId.none))
+        timer.addObserver(() => {
+          const ended = waiting.unsafePoll()
+          if (ended === null) waiting.unsafeInterruptAsFork(FiberId.none)
+          resume(Effect.succeed(Option.fromNullable(ended)))
+        })
+      }))
+  )
 
 /**
  * Closes a scope in a fiber of its own, and waits for it. When a finalizer has run, `Effect.addFinalizer` (3.22.4) gives back to

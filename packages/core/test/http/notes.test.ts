@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { McpError } from "@mcp-runtime/core"
-import { Effect, Exit, Scope, TestClock } from "effect"
+import { Effect, Exit, Fiber, Scope, TestClock } from "effect"
 import {
   handshake,
   handshaking,
@@ -54,6 +54,22 @@ describe("messages without an answer", () => {
         }))
     }
   }
+
+  it.scoped("leave no fiber behind when they are accepted, however long they might have waited", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient()
+      const transport = yield* openScripted(client, record())
+      const roots = Effect.map(Fiber.roots, (_) => [..._].length)
+      const before = yield* roots
+      for (let round = 0; round < 3; round++) {
+        transport.send(notification("notifications/progress") as never)
+        assert.isAbove(yield* roots, before)
+        client.last().status(202)
+        // A body that may still come is waited for.
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(yield* roots, before)
+      }
+    }))
 
   it.scoped("H11, A09: a notification whose headers never come is told, not executed", () =>
     Effect.gen(function*() {

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import type * as Net from "node:net"
 import type * as Undici from "undici"
 import type { DialContext } from "./undiciDial.js"
@@ -178,10 +178,12 @@ export const open = (
         const fiber = fork(Effect.delay(Effect.sync(expired), connect))
         return () => fiber.unsafeInterruptAsFork(FiberId.none)
       }
-    return Effect.acquireRelease(
-      Effect.sync(() =>
-        new Channel({ settings, sockets: new Set<Net.Socket>(), deadline }, config.maxConnections, times.keepAlive)
-      ),
-      (channel) => within(Effect.async<void>((resume) => channel.close(() => resume(Effect.void))), times.close)
+    const channel = new Channel(
+      { settings, sockets: new Set<Net.Socket>(), deadline },
+      config.maxConnections,
+      times.keepAlive
     )
+    const close = within(Effect.async<void>((resume) => channel.close(() => resume(Effect.void))), times.close)
+    // `Effect.acquireRelease` would keep the fiber refs of whoever opens for as long as the channel is open.
+    return Effect.as(Effect.flatMap(Effect.scope, (scope) => Scope.addFinalizer(scope, close)), channel)
   })

@@ -11,6 +11,7 @@ import * as Stream from "effect/Stream"
 import type * as Catalog from "../../Catalog.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
+import { addFinalizer } from "../finalizers.js"
 import * as Check from "../options.js"
 import { shownAs } from "../shownAs.js"
 import { forkIn } from "./flights.js"
@@ -30,7 +31,7 @@ export const make = (
       const fork = yield* forkIn(yield* Effect.scope)
       const clock = yield* Effect.clock
       const catalog = new Internal({ source, storage: options.storage, ...settings, fork, clock }, observer)
-      yield* Effect.addFinalizer(() => Effect.sync(() => catalog.release()))
+      yield* addFinalizer(() => Effect.sync(() => catalog.release()))
       if (source.notifications !== undefined) {
         fork(Stream.runForEach(source.notifications, (notification) => Effect.sync(() => catalog.hear(notification))))
       }

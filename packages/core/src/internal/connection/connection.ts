@@ -19,6 +19,7 @@ import * as RetryPolicy from "../../RetryPolicy.js"
 import * as Catalog from "../catalog/catalog.js"
 import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
+import { addFinalizer } from "../finalizers.js"
 import { Hub } from "../hub.js"
 import { shownAs } from "../shownAs.js"
 import { Meter } from "../telemetry/meter.js"
@@ -111,9 +112,9 @@ export const make = (
         notifications,
         catalog
       })
-      yield* Effect.addFinalizer(() => owner.release)
+      yield* addFinalizer(() => owner.release)
       yield* Effect.forkScoped(Effect.interruptible(owner.run))
-      yield* Effect.addFinalizer(() => owner.leave)
+      yield* addFinalizer(() => owner.leave)
       if (enabled && config.lifetime === "eager") owner.demand()
       const connection = visible(
         owner,

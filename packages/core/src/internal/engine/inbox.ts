@@ -20,6 +20,7 @@ import type * as ClientHandlers from "../../ClientHandlers.js"
 import * as McpConfig from "../../McpConfig.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
+import { acquireRelease } from "../finalizers.js"
 import { handlersEndWithin, within } from "../within.js"
 
 export interface Inbox {
@@ -43,7 +44,7 @@ export const make = (options: Options): Effect.Effect<Inbox, never, Scope.Scope>
   Effect.gen(function*() {
     const dropped = () =>
       options.warning("DroppedNotification", "notifications wait for a slow reader; the oldest was dropped")
-    const mailbox = yield* Effect.acquireRelease(
+    const mailbox = yield* acquireRelease(
       Mailbox.make<McpProtocol.Notification>({ capacity: options.capacity, strategy: "sliding" }),
       (mailbox) => mailbox.end
     )
@@ -70,7 +71,7 @@ const handlerQueue = (
 ): Effect.Effect<HandlerQueue | undefined, never, Scope.Scope> =>
   options.handlers.onLog === undefined && options.handlers.onNotification === undefined
     ? Effect.succeed(undefined)
-    : Effect.acquireRelease(
+    : acquireRelease(
       Effect.map(Effect.runtime<never>(), (runtime) => new HandlerQueue(options, dropped, runtime)),
       (queue) => queue.stop
     )

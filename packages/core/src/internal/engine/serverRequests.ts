@@ -13,6 +13,7 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type * as ClientHandlers from "../../ClientHandlers.js"
 import * as McpProtocol from "../../McpProtocol.js"
+import { acquireRelease } from "../finalizers.js"
 import { handling } from "../telemetry/serverSpans.js"
 import { handlersEndWithin, within } from "../within.js"
 import * as Handlers from "./handlers.js"
@@ -54,7 +55,7 @@ const duplicate: Refusal = {
 type Answer = Effect.Effect<McpProtocol.JsonObject, unknown>
 
 export const make = (options: Options): Effect.Effect<ServerRequests, never, Scope.Scope> =>
-  Effect.acquireRelease(
+  acquireRelease(
     Effect.map(Effect.runtime<never>(), (runtime) => new Running(options, runtime)),
     (running) => running.end
   )

@@ -2,7 +2,8 @@
  * What may stay for a given time and not longer: for a second the rest of a stream whose answer has come, the body of a
  * refusal, a body that nobody reads; for longer a message without an answer.
  *
- * Owns: one timer for all of them, which runs only while there are any.
+ * Owns: one timer for all of them. Where it is a short one it may run on for a while when they are gone, which costs less than
+ * to end it after each; a long one would be a fiber that a session keeps for nothing.
  * May not touch: what they are.
  */
 import type { Timers } from "./timers.js"
@@ -12,9 +13,12 @@ export interface Lingering {
   readonly expire: () => void
 }
 
+/** In milliseconds. */
+const short = 1000
+
 export class Linger {
   private readonly entries = new Map<Lingering, number>()
-  private armed = false
+  private disarm: (() => void) | undefined = undefined
 
   constructor(
     private readonly timers: Timers,
@@ -24,16 +28,19 @@ export class Linger {
   add(entry: Lingering): void {
     if (this.entries.has(entry)) return
     this.entries.set(entry, this.timers.now() + this.millis)
-    if (!this.armed) this.arm(this.millis)
+    if (this.disarm === undefined) this.arm(this.millis)
   }
 
   remove(entry: Lingering): void {
     this.entries.delete(entry)
+    if (this.entries.size > 0 || this.millis <= short) return
+    this.disarm?.()
+    this.disarm = undefined
   }
 
   private arm(millis: number): void {
-    this.armed = true
-    this.timers.after(millis, this.sweep)
+    this.disarm?.()
+    this.disarm = this.timers.after(millis, this.sweep)
   }
 
   private readonly sweep = (): void => {
@@ -43,6 +50,6 @@ export class Linger {
       this.entries.delete(entry)
       entry.expire()
     }
-    this.armed = false
+    this.disarm = undefined
   }
 }

@@ -19,6 +19,7 @@ import type { TransportEvents } from "../../McpTransport.js"
 import * as Urls from "../auth/urls.js"
 import { headerProblem } from "../config/values.js"
 import * as Url from "../exchange/url.js"
+import { acquireRelease } from "../finalizers.js"
 import * as Secrets from "../secrets.js"
 import * as Classify from "./classify.js"
 import type { Exchange } from "./exchange.js"
@@ -92,7 +93,7 @@ export const scoped = <T extends { readonly close: Effect.Effect<void> }>(
 ): Effect.Effect<T, McpError.McpError, Scope.Scope> =>
   Effect.flatMap(
     make(...parts),
-    (wire) => Effect.acquireRelease(Effect.sync(() => transport(wire)), (_) => _.close)
+    (wire) => acquireRelease(Effect.sync(() => transport(wire)), (_) => _.close)
   )
 
 const make = (...[config, client, events, credentials]: Parts): Effect.Effect<Wire, McpError.McpError> =>

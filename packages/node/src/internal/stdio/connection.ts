@@ -21,7 +21,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as FiberId from "effect/FiberId"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import type { Buffer } from "node:buffer"
 import type { ChildProcessWithoutNullStreams } from "node:child_process"
 import { within } from "../within.js"
@@ -65,7 +65,10 @@ export const open = (
 ): Effect.Effect<McpTransport.MessageTransport, McpError.McpError, Scope.Scope> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
-      const started = yield* Effect.acquireRelease(Effect.sync(() => start(config, events)), release)
+      const scope = yield* Effect.scope
+      const started = start(config, events)
+      // `Effect.acquireRelease` would keep the fiber refs of whoever opens for as long as the process lives.
+      yield* Scope.addFinalizer(scope, release(started))
       if (Either.isLeft(started)) return yield* Effect.ensuring(restore(started.left), watchdog.settle)
       const connection = started.right
       yield* connection.spawned
