@@ -98,7 +98,7 @@ describe("StdioTransport: interruption", () => {
             args: ["-c", "trap '' TERM; sleep 300; sleep 300"],
             shutdown: { afterEof: "5 millis", afterTerm: "5 millis", afterKill: "1 hour" }
           }))
-          yield* sweep(life(config, echo), { mark, stride: 3, atLeast: 40 })
+          yield* sweep(life(config, echo), { mark, stride: 3, atLeast: 30 })
         })
       ),
     120_000

@@ -11,7 +11,7 @@ const lanesOf = (port: number) => {
     origin: `http://127.0.0.1:${port}`,
     destination: { secure: false, host: "127.0.0.1", port, session: undefined },
     context: {
-      settings: { context: Tls.createSecureContext(), verify: true, proxy: undefined },
+      settings: { context: () => Tls.createSecureContext(), verify: true, proxy: undefined },
       sockets,
       deadline: () => () => {}
     },

@@ -33,6 +33,7 @@ import { ProcessGroup } from "./processGroup.js"
 import type { Secrets } from "./secrets.js"
 import { secretsOf } from "./secrets.js"
 import { shutdown, untilEmpty } from "./shutdown.js"
+import * as Starts from "./starts.js"
 import { StderrRing } from "./stderrRing.js"
 import type { Refusal, Sent } from "./stdinWriter.js"
 import { StdinWriter } from "./stdinWriter.js"
@@ -66,6 +67,7 @@ export const open = (
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
       const scope = yield* Effect.scope
+      yield* restore(Starts.turn)
       const started = start(config, events)
       // `Effect.acquireRelease` would keep the fiber refs of whoever opens for as long as the process lives.
       yield* Scope.addFinalizer(scope, release(started))

@@ -1,0 +1,30 @@
+/**
+ * Who may start a process now.
+ *
+ * Owns: that one is started in each turn of the event loop. Node waits until the program runs, which takes it five to twenty
+ * milliseconds: twenty servers at once would keep everything else waiting for all of them, timers too.
+ * May not touch: processes.
+ */
+import * as Effect from "effect/Effect"
+
+const waiting = new Set<() => void>()
+let isTaken = false
+
+const next = (): void => {
+  isTaken = false
+  const [first] = waiting
+  first?.()
+}
+
+/** Waits for a turn, which is to be used at once. @internal */
+export const turn: Effect.Effect<void> = Effect.async((resume) => {
+  const take = () => {
+    waiting.delete(take)
+    isTaken = true
+    setImmediate(next)
+    resume(Effect.void)
+  }
+  if (!isTaken) return take()
+  waiting.add(take)
+  return Effect.sync(() => waiting.delete(take))
+})

@@ -1,0 +1,52 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { turn } from "../../src/internal/stdio/starts.js"
+
+/** Notes each turn of the event loop, until somebody has had enough of it. */
+const others = (notes: Array<string>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const running = { is: true }
+      const tick = () => {
+        notes.push("other")
+        if (running.is) setImmediate(tick)
+      }
+      setImmediate(tick)
+      return running
+    }),
+    (running) => Effect.sync(() => running.is = false)
+  )
+
+/** Whatever turn was taken before is over. */
+const turnsOver = Effect.async<void>((resume) => {
+  setImmediate(() => setImmediate(() => resume(Effect.void)))
+})
+
+describe("starts of processes", () => {
+  it.scopedLive("one in each turn of the event loop, in order: everything else has its turn between two", () =>
+    Effect.gen(function*() {
+      yield* turnsOver
+      const notes: Array<string> = []
+      yield* others(notes)
+      yield* Effect.forEach(["a", "b", "c"], (name) => Effect.map(turn, () => notes.push(name)), {
+        concurrency: "unbounded"
+      })
+      assert.strictEqual(notes.filter((_) => _ !== "other").join(), "a,b,c")
+      assert.match(notes.join(), /^a,(other,)+b,(other,)+c$/)
+    }))
+
+  it.live("a single one waits for nothing; who is interrupted is left out, and holds up nobody", () =>
+    Effect.gen(function*() {
+      yield* turnsOver
+      const started: Array<string> = []
+      const start = (name: string) => Effect.fork(Effect.map(turn, () => started.push(name)))
+      yield* start("a")
+      yield* Effect.yieldNow()
+      assert.deepStrictEqual(started, ["a"])
+      const [b, c] = [yield* start("b"), yield* start("c")]
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(b)
+      yield* Fiber.join(c)
+      assert.deepStrictEqual(started, ["a", "c"])
+    }))
+})
