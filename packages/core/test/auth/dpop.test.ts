@@ -462,6 +462,27 @@ describe("nonces (RFC 9449, 8 and 9)", () => {
       })
     ))
 
+  it.scoped("a 403 that looks as if it was about the proof, with other scopes each time: the request is sent again once", () =>
+    inWorld((world) =>
+      Effect.gen(function*() {
+        bound(world)
+        const application = { type: "clientCredentials", clientId: "app", clientSecret: "canary-app-secret" } as const
+        const session = yield* open({ auth: application })
+        const calls = () => world.of("mcp").filter((_) => methodOf(_) === "tools/call").length
+        const refusal = (): World.Reply => {
+          const challenge = `DPoP error="insufficient_scope", scope="s${calls()}", x="_dpop_"`
+          return { status: 403, headers: { "www-authenticate": challenge, "dpop-nonce": `rs-${calls()}` } }
+        }
+        // A client that goes on is let off, or this would have no end.
+        world.script = (asked) => methodOf(asked) === "tools/call" && calls() < 20 ? refusal() : undefined
+        const outcome = yield* Effect.either(call(session))
+        assert.strictEqual(calls(), 2)
+        assert(outcome._tag === "Left")
+        assert.strictEqual(outcome.left._tag, "Forbidden")
+        allProved(world)
+      })
+    ))
+
   it.scoped("a proof that the server does not believe is an error, and no reason for a new token", () =>
     inWorld((world) =>
       Effect.gen(function*() {

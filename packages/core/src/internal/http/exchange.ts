@@ -271,7 +271,8 @@ export class Exchange implements HttpListener {
     const other = Effect.flatMap(
       credentials.refused({ status, challenge, sent, alone, nonce }),
       (outcome) =>
-        outcome === "no"
+        // A refusal that only looks as if it was about the proof is no reason to send it a third time.
+        outcome === "no" || (outcome === "again" && before.refused)
           ? Effect.succeed(undefined)
           : outcome === "nonce"
           ? Effect.succeed({ header: sent, before: { ...before, nonces: before.nonces + 1, nonce } })
