@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { McpConfig } from "@mcp-runtime/core"
-import { McpAuth, McpSession } from "@mcp-runtime/core"
+import { McpAuth, McpConnection, McpError, McpSession } from "@mcp-runtime/core"
 import { Effect, Fiber, Logger, Redacted, TestClock } from "effect"
 import { createHash, createPublicKey, type JsonWebKey, verify } from "node:crypto"
 import { inspect } from "node:util"
@@ -24,6 +24,17 @@ const bound = (world: World.World): void => {
   world.challenge = dpopChallenge
   world.tokenType = "DPoP"
 }
+
+/** As on a platform that has no such signatures. */
+const withoutSignatures = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const value = () => Promise.reject(new Error("not supported"))
+      Object.defineProperty(crypto.subtle, "sign", { value, configurable: true })
+    }),
+    () => effect,
+    () => Effect.sync(() => Reflect.deleteProperty(crypto.subtle, "sign"))
+  )
 
 /** A session with a server that wants bound tokens, and somebody who has one. */
 const loggedIn = (world: World.World) =>
@@ -191,6 +202,48 @@ describe("a server that wants tokens bound to a key", () => {
         yield* call(session)
         assert.strictEqual(proofOf(world.asked.at(-1)!).claims.htu, "https://mcp.example/moved")
         allProved(world)
+      })
+    ))
+
+  it.scoped("a redirect that has another nonce than the refusal before it: the proof has the newer one", () =>
+    inWorld((world) =>
+      Effect.gen(function*() {
+        const session = yield* loggedIn(world)
+        const before = world.asked.length
+        world.script = (asked) => {
+          if (methodOf(asked) !== "tools/call") return undefined
+          const { nonce } = proofOf(asked).claims
+          if (asked.url.pathname === "/moved") return nonce === "newer" ? undefined : useNonce("newer")
+          return nonce === "older"
+            ? { status: 307, headers: { location: "/moved", "dpop-nonce": "newer" } }
+            : useNonce("older")
+        }
+        yield* call(session)
+        const nonces = world.asked.slice(before).map((_) => proofOf(_).claims.nonce)
+        assert.deepStrictEqual(nonces, [undefined, "older", "newer"])
+        allProved(world)
+      })
+    ))
+
+  it.scoped("without a proof nothing is sent: the error says why, and that another try is of no use", () =>
+    inWorld((world) =>
+      Effect.gen(function*() {
+        const session = yield* loggedIn(world)
+        const before = world.asked.length
+        const error = yield* withoutSignatures(Effect.flip(call(session)))
+        assert.deepInclude(error, { _tag: "ConfigInvalid", operation: "tools/call", executed: "no" })
+        assert.include(error.message, "Web Crypto with ES256")
+        assert.isFalse(McpError.isTransient(error))
+        for (const transport of ["http", "sse"] as const) {
+          const connection = yield* McpConnection.make(yield* decoded({ transport }))
+          const other = yield* withoutSignatures(Effect.flip(connection.awaitReady))
+          assert.deepInclude(other, { _tag: "ConfigInvalid", operation: "open", executed: "no" })
+        }
+        const unsaid = session.notify("notifications/progress", { progressToken: 1, progress: 1 })
+        const note = yield* withoutSignatures(Effect.flip(unsaid))
+        assert.deepInclude(note, { _tag: "ConfigInvalid", operation: "notifications/progress", executed: "no" })
+        assert.strictEqual(world.asked.length, before)
+        yield* call(session)
       })
     ))
 

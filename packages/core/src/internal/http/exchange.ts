@@ -43,12 +43,14 @@ export interface BodyReader {
   readonly failed: (failure: HttpFailure) => void
 }
 
-/** Who wants to know how a request was answered: exactly one of the three is called, unless it was aborted. */
+/** Who wants to know how a request was answered: exactly one of the four is called, unless it was aborted. */
 export interface Reader {
   /** 2xx. Gives who reads the body, or nothing. */
   accepted(status: number, header: HeaderOf, exchange: Exchange): BodyReader | undefined
   refused(refusal: Refusal): void
   failed(failure: HttpFailure): void
+  /** What has to go with it can't be made. */
+  unsent(error: McpError.McpError): void
   /** The session works without it. */
   readonly optional?: boolean
 }
@@ -116,11 +118,18 @@ export class Exchange implements HttpListener {
     this.cancelWork = this.wire.timers.run(proof, (exit) => {
       if (this.phase !== "proving") return
       this.phase = "waiting"
-      if (Exit.isFailure(exit)) return this.failed(unproven)
+      if (Exit.isFailure(exit)) return this.unproven(exit.cause)
       if (exit.value === undefined) return this.dispatch(request)
       this.proved = true
       this.dispatch({ ...request, headers: { ...headers, dpop: exit.value } })
     })
+  }
+
+  private unproven(cause: Cause.Cause<McpError.McpError>): void {
+    const error = Option.getOrUndefined(Cause.failureOption(cause))
+    if (error === undefined) return this.failed({ sent: false, reason: "Other", detail: "its proof could not be made" })
+    this.finish()
+    this.reader.unsent(error)
   }
 
   /** Gives back the socket. Nothing is told. */
@@ -167,7 +176,7 @@ export class Exchange implements HttpListener {
         { ...this.request, url: withoutUser(location) },
         this.kind,
         this.redirects + 1,
-        this.before
+        nonce === undefined ? this.before : { ...this.before, nonce }
       )
       return this.followed.start()
     }
@@ -325,12 +334,6 @@ export class Exchange implements HttpListener {
 
 /** Only credentials that were found out make such headers; nobody else pays for the look. */
 const isBound = ({ headers }: HttpRequest): boolean => headers["authorization"]?.startsWith("DPoP ") === true
-
-const unproven: HttpFailure = {
-  sent: false,
-  reason: "Other",
-  detail: "no proof of the key could be made for its token (DPoP): this platform has no Web Crypto with ES256"
-}
 
 const withoutUser = (url: URL): string => {
   url.username = ""

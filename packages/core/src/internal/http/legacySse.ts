@@ -21,6 +21,7 @@ import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { MessageTransport } from "../../McpTransport.js"
+import * as Errors from "../engine/errors.js"
 import { shownAs } from "../shownAs.js"
 import * as Classify from "./classify.js"
 import type { StreamEnd } from "./eventReader.js"
@@ -106,6 +107,10 @@ class LegacySse implements MessageTransport, Reader, Source {
 
   failed(failure: HttpFailure): void {
     this.end(Classify.ofFailure(this.asked(), this.wire.target.url, failure))
+  }
+
+  unsent(error: McpError.McpError): void {
+    this.end(Errors.about(error, operation, "no"))
   }
 
   readonly send: MessageTransport["send"] = (message, sent) => {

@@ -8,6 +8,7 @@
 import type { HttpFailure } from "../../HttpExchange.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
+import * as Errors from "../engine/errors.js"
 import * as Classify from "./classify.js"
 import type { BodyReader, Exchange, HeaderOf, Reader } from "./exchange.js"
 import * as Exchanges from "./exchange.js"
@@ -110,6 +111,10 @@ export class Note implements Reader, Unanswered, Lingering {
 
   failed(failure: HttpFailure): void {
     this.settle(Classify.ofFailure(this.asked(), this.options.url, failure))
+  }
+
+  unsent(error: McpError.McpError): void {
+    this.settle(Errors.about(error, this.operation, "no"))
   }
 
   readonly settle = (error: McpError.McpError | undefined): void => {

@@ -19,6 +19,7 @@
 import type { HttpFailure } from "../../HttpExchange.js"
 import type * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
+import * as Errors from "../engine/errors.js"
 import { Bytes, decodeText } from "./bytes.js"
 import * as Classify from "./classify.js"
 import type { StreamEnd } from "./eventReader.js"
@@ -140,6 +141,10 @@ export class Post implements Reader, Unanswered, Source {
 
   failed(failure: HttpFailure): void {
     this.fail(Classify.ofFailure(this.asked(), this.context.wire.target.url, failure))
+  }
+
+  unsent(error: McpError.McpError): void {
+    this.fail(Errors.about(error, this.operation, "no"))
   }
 
   /** The whole of a JSON answer. */

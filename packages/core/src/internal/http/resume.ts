@@ -6,6 +6,7 @@
  * May not touch: the request itself, which it tells how this went.
  */
 import type { HttpFailure } from "../../HttpExchange.js"
+import type * as McpError from "../../McpError.js"
 import type { Refusal } from "./classify.js"
 import type { StreamEnd } from "./eventReader.js"
 import { EventReader } from "./eventReader.js"
@@ -82,6 +83,8 @@ export class Resumption implements Reader {
     this.again(failure.detail)
   }
 
+  readonly unsent = (error: McpError.McpError): void => this.giveUp(error.message)
+
   private readonly attempt = (): void => {
     if (this.over) return
     const { session, wire } = this.post.context
@@ -96,7 +99,7 @@ export class Resumption implements Reader {
       } as const
       this.exchange = new Exchanges.Exchange(wire, this, request, "stream", 0)
       this.exchange.start()
-    }, (error) => this.giveUp(error.message))
+    }, this.unsent)
   }
 
   private streamOver(reader: EventReader, end: StreamEnd, detail: string): void {

@@ -15,6 +15,7 @@
  * | open | ended or broken, else | down, again after a growing time |
  */
 import type { HttpFailure } from "../../HttpExchange.js"
+import type * as McpError from "../../McpError.js"
 import type { ServerStreamState } from "../../McpTransport.js"
 import * as Classify from "./classify.js"
 import type { StreamEnd } from "./eventReader.js"
@@ -115,6 +116,12 @@ export class ServerStream implements Reader {
     this.backOff(0)
   }
 
+  readonly unsent = (error: McpError.McpError): void => {
+    this.warn(error.message)
+    this.become("down")
+    this.backOff(0)
+  }
+
   /** Only new credentials are a reason to open it again. */
   private giveUp(status: number): void {
     const { wire } = this.context
@@ -152,11 +159,7 @@ export class ServerStream implements Reader {
         this,
         "stream"
       )
-    }, (error) => {
-      this.warn(error.message)
-      this.become("down")
-      this.backOff(0)
-    })
+    }, this.unsent)
   }
 
   private ended(reader: EventReader, messages: number, end: StreamEnd, detail: string): void {

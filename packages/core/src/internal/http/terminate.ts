@@ -29,7 +29,8 @@ export const terminate = (wire: Wire, session: HttpSession, atMostMillis: number
       optional: true,
       accepted: () => ({ data: noop, end: done, failed: done }),
       refused: done,
-      failed: done
+      failed: done,
+      unsent: done
     }
     const cancelBound = wire.timers.after(atMostMillis, done)
     cancelHeaders = Wires.withHeaders(wire, "close", session.end, (headers) => {
