@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import type { McpConfig } from "@mcp-runtime/core"
 import { McpAuth, McpConnection, McpTransport } from "@mcp-runtime/core"
 import { Effect, Layer, Logger, Redacted } from "effect"
@@ -88,6 +88,15 @@ describe("no bearer token goes over plain HTTP to another machine", () => {
         assert.strictEqual(world.asked.length, 0)
       })
     ))
+
+  it.scoped("the place decides, and not the words in which it is said", () =>
+    Effect.gen(function*() {
+      let times = 0
+      const words = vi.spyOn(Urls, "plainProblem", "get").mockImplementation(() => `is plain (${++times})`)
+      const { error } = yield* Effect.ensuring(refusedAt({ url: far }), Effect.sync(() => words.mockRestore()))
+      assert.strictEqual(error._tag, "ConfigInvalid")
+      assert.include(error.message, "url: is plain")
+    }))
 
   it.scoped("who brings other credentials is told by the server's refusal alone", () =>
     Effect.gen(function*() {

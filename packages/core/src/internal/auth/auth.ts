@@ -69,8 +69,11 @@ export const make = (
         return made
       })
 
+    const wanting = (config: McpConfig.ServerConfig) =>
+      Effect.flatMap(resolved(config, parts.secrets), authorizable)
+
     const of = (config: McpConfig.ServerConfig): Effect.Effect<Kept, McpError.McpError> =>
-      Effect.flatMap(resolved(config, parts.secrets), (_) => Effect.flatMap(authorizable(_), kept))
+      Effect.flatMap(wanting(config), (_) => isTooPlain(_) ? Effect.fail(tooPlain(_)) : kept(_))
 
     return {
       authorize: (server) => Effect.flatMap(of(server), authorize),
@@ -82,10 +85,12 @@ export const make = (
       forget: (server) => Effect.flatMap(of(server), forget),
       status: (server) => Effect.flatMap(of(server), status),
       credentials: (server) =>
-        Effect.matchEffect(of(server), {
-          onFailure: (error) => Effect.succeed(isTooPlain(error) ? refusing(error) : undefined),
-          onSuccess: credentials
-        })
+        wanting(server).pipe(
+          Effect.flatMap((_) =>
+            isTooPlain(_) ? Effect.succeed(refusing(tooPlain(_))) : Effect.flatMap(kept(_), credentials)
+          ),
+          Effect.orElseSucceed(() => undefined)
+        )
     }
   })
 
@@ -149,15 +154,17 @@ const authorizable = (
     return refuse("headers", "has an Authorization header, which is used instead")
   }
   const url = new URL(config.url)
-  if (url.username !== "" || url.password !== "") return refuse("url", "has credentials, which are used instead")
-  return config.allowTokensOverHttp !== true && Urls.isPlain(url)
-    ? refuse("url", Urls.plainProblem)
+  return url.username !== "" || url.password !== ""
+    ? refuse("url", "has credentials, which are used instead")
     : Effect.succeed(config)
 }
 
-/** Nothing else is wrong but that whoever is in between could read a token that goes there. */
-const isTooPlain = (error: McpError.McpError): boolean =>
-  error._tag === "ConfigInvalid" && error.problems[0]?.problem === Urls.plainProblem
+/** Whoever is in between could read a token that goes there. */
+const isTooPlain = ({ allowTokensOverHttp, url }: McpConfig.AnyHttpConfig): boolean =>
+  allowTokensOverHttp !== true && Urls.isPlain(new URL(url))
+
+const tooPlain = ({ name }: McpConfig.AnyHttpConfig): McpError.ConfigInvalid =>
+  Reasons.misconfigured(name, "url", Urls.plainProblem)
 
 /** A server that wants a token may have none. */
 const refusing = (error: McpError.McpError): Credentials => ({
