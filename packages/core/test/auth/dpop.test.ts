@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { McpConfig } from "@mcp-runtime/core"
 import { McpAuth, McpConnection, McpError, McpSession } from "@mcp-runtime/core"
-import { Effect, Fiber, Logger, Redacted, TestClock } from "effect"
+import { Effect, Fiber, Logger, LogLevel, Redacted, TestClock } from "effect"
 import { createHash, createPublicKey, type JsonWebKey, verify } from "node:crypto"
 import { inspect } from "node:util"
 import * as Challenges from "../../src/internal/auth/challenge.js"
@@ -611,12 +611,15 @@ describe("the key goes with the tokens", () => {
       })
     ))
 
-  it.scoped("neither the key nor a proof's token is in an error, a log or a status", () =>
-    inWorld((world, store) =>
+  it.scoped("neither the key nor a proof's token is in an error, a log or a status", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ annotations, cause, message }) => {
+      lines.push(inspect([message, cause, [...annotations]], { depth: 9 }))
+    })
+    return inWorld((world, store) =>
       Effect.gen(function*() {
-        const lines: Array<unknown> = []
-        const logger = Logger.make((_) => lines.push(inspect(_.message, { depth: 9 })))
         bound(world)
+        yield* Effect.logTrace("a line that is there")
         yield* login(world)
         const kept = JSON.parse([...store.entries.values()][0]!)
         const d: string = kept.tokens.key.d
@@ -629,14 +632,18 @@ describe("the key goes with the tokens", () => {
         world.script = (asked) => asked.kind === "token" ? echo() : undefined
         errors.push(yield* Effect.flip(call(session)))
         const status = yield* Effect.flatMap(McpAuth.McpAuth, (_) => Effect.flatMap(decoded(), _.status))
-        for (const one of [...errors, status, lines, ...errors.map((_) => _.message)]) {
+        assert.include(lines[0], "a line that is there")
+        for (const one of [...errors, status, ...errors.map((_) => _.message), ...lines]) {
           const text = inspect(one, { depth: 9 })
           assert.notInclude(text, d)
           assert.notInclude(text, kept.tokens.access)
         }
-        yield* Effect.void.pipe(Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
       })
-    ))
+    ).pipe(
+      Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
+      Logger.withMinimumLogLevel(LogLevel.All)
+    )
+  })
 
   it.scoped("a call that is given up while its proof is made is not sent, at whichever moment", () =>
     inWorld((world) =>
