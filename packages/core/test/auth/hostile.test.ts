@@ -13,6 +13,30 @@ const call = (session: McpSession.McpSession) => McpSession.callTool(session, { 
 const methodOf = ({ body }: World.Asked): string | undefined =>
   body.startsWith("{") ? (JSON.parse(body) as { readonly method?: string }).method : undefined
 
+type HttpInput = Extract<McpConfig.ServerConfigInput, { readonly transport: "http" }>
+
+/** With what a client is opened for each of these places, which all say that they have nothing. */
+const openedFor = (input: Partial<McpConfig.ServerConfigInput>, places: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const opened: Array<McpConfig.AnyHttpConfig> = []
+    const open = (config: McpConfig.AnyHttpConfig) =>
+      Effect.sync(() => {
+        opened.push(config)
+        return {
+          send: (_: HttpExchange.HttpRequest, listener: HttpExchange.HttpListener) => {
+            listener.head(404, () => undefined)
+            listener.end()
+            return () => {}
+          }
+        }
+      })
+    const config = yield* decoded(input)
+    if (config.transport !== "http") return assert.fail()
+    const requests = yield* Requests.make({ open }, config)
+    for (const url of places) yield* requests.send({ method: "GET", url: new URL(url), what: "it", millis: 1000 })
+    return opened
+  })
+
 describe("hostile servers", () => {
   it.scoped("A03: a server that takes each new token once, and refuses calls with it, can't turn them into a storm", () =>
     Effect.gen(function*() {
@@ -166,28 +190,12 @@ describe("hostile servers", () => {
 
   it.scoped("TLS that is not checked is for the configured server, and not for those that it names", () =>
     Effect.gen(function*() {
-      const opened: Array<McpConfig.AnyHttpConfig> = []
-      const layer = Layer.succeed(HttpExchange.HttpExchange, {
-        open: (config: McpConfig.AnyHttpConfig) =>
-          Effect.sync(() => {
-            opened.push(config)
-            return {
-              send: (_: HttpExchange.HttpRequest, listener: HttpExchange.HttpListener) => {
-                listener.head(404, () => undefined)
-                listener.end()
-                return () => {}
-              }
-            }
-          })
-      })
-      const config = yield* decoded({ tls: { verify: false, ca: "CA", cert: "CERT", key: "canary-key" } })
-      if (config.transport !== "http") return assert.fail()
-      const requests = yield* Requests.make(yield* Effect.provide(HttpExchange.HttpExchange, layer), config)
-      for (
-        const url of ["https://mcp.example/x", "https://as.example/x", "https://mcp.example:444/", "https://127.0.0.1/"]
-      ) {
-        yield* requests.send({ method: "GET", url: new URL(url), what: "it", millis: 1000 })
-      }
+      const opened = yield* openedFor({ tls: { verify: false, ca: "CA" } }, [
+        "https://mcp.example/x",
+        "https://as.example/x",
+        "https://mcp.example:444/",
+        "https://127.0.0.1/"
+      ])
       assert.deepStrictEqual(
         opened.map(({ tls, url }) => [url, tls?.verify, tls?.ca !== undefined]),
         [
@@ -197,6 +205,40 @@ describe("hostile servers", () => {
           ["https://127.0.0.1/", false, true]
         ]
       )
+    }))
+
+  it.scoped("a client's certificate is for the configured server, and for whoever the configuration names", () =>
+    Effect.gen(function*() {
+      const tls = { ca: "CA", cert: "CERT", key: "canary-key", passphrase: "canary-passphrase" }
+      const app = { clientId: "app", clientSecret: "canary-app-secret" }
+      const idp = { clientId: "idp", idToken: "a.b.c", issuer: "https://idp.example/x" }
+      const places = ["mcp.example", "mcp.example:444", "as.example", "idp.example", "sts.example", "127.0.0.1"]
+        .map((_) => `https://${_}/`)
+      const rows: ReadonlyArray<readonly [HttpInput["auth"], ReadonlyArray<string>]> = [
+        [undefined, ["mcp.example"]],
+        ["none", ["mcp.example"]],
+        [{ type: "oauth" }, ["mcp.example"]],
+        [{ type: "oauth", issuer: "https://as.example/tenant" }, ["mcp.example", "as.example"]],
+        [{ type: "clientCredentials", ...app, issuer: "https://as.example" }, ["mcp.example", "as.example"]],
+        [{ type: "enterprise", ...app, idp }, ["mcp.example", "idp.example"]],
+        [
+          { type: "enterprise", ...app, idp: { ...idp, tokenEndpoint: "https://sts.example/token" } },
+          ["mcp.example", "idp.example", "sts.example"]
+        ]
+      ]
+      for (const [auth, named] of rows) {
+        const opened = yield* openedFor({ tls, ...(auth !== undefined && { auth }) }, places)
+        assert.deepStrictEqual(opened.map((_) => _.url), places)
+        for (const { tls: offered, url } of opened) {
+          const has = named.includes(new URL(url).host)
+          assert.isDefined(offered?.ca)
+          assert.deepStrictEqual(
+            [offered?.cert, offered?.key, offered?.passphrase].map((_) => _ !== undefined),
+            [has, has, has],
+            `${JSON.stringify(auth)} ${url}`
+          )
+        }
+      }
     }))
 })
 

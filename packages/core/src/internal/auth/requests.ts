@@ -92,15 +92,26 @@ export const make = (
     return { server, expose, exposed, nonces, send, follow: (request) => follow(request) }
   })
 
-/** Who has turned off the check of the server's certificate has not done so for whoever the server names. */
-const tlsFor = (
-  url: URL,
-  tls: NonNullable<McpConfig.AnyHttpConfig["tls"]>,
-  config: McpConfig.AnyHttpConfig
-): NonNullable<McpConfig.AnyHttpConfig["tls"]> => {
-  if (url.origin === Urls.ofServer(config.url).origin || Urls.isLoopback(url)) return tls
-  const { verify: _, ...checked } = tls
-  return checked
+type Tls = NonNullable<McpConfig.AnyHttpConfig["tls"]>
+
+/**
+ * Who has turned off the check of the server's certificate has not done so for whoever the server names, nor is the
+ * certificate of the configuration shown to them.
+ */
+const tlsFor = (url: URL, { cert, key, passphrase, verify, ...tls }: Tls, config: McpConfig.AnyHttpConfig): Tls => {
+  const isOwn = url.origin === Urls.ofServer(config.url).origin
+  return {
+    ...tls,
+    ...((isOwn || Urls.isLoopback(url)) && { verify }),
+    ...((isOwn || isNamed(url, config)) && { cert, key, passphrase })
+  }
+}
+
+/** Whether the configuration itself names it, as one that has to do with authorization. */
+const isNamed = ({ origin }: URL, { auth }: McpConfig.AnyHttpConfig): boolean => {
+  if (typeof auth !== "object") return false
+  const others = "idp" in auth ? [auth.idp.issuer, auth.idp.tokenEndpoint] : []
+  return [auth.issuer, ...others].some((_) => Urls.parse(_)?.origin === origin)
 }
 
 const redirectOf = (from: URL, { header, status }: Answer): URL | undefined => {
