@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { McpConfig } from "@mcp-runtime/core"
 import { HttpExchange, McpAuth, McpSession } from "@mcp-runtime/core"
-import { Effect, Either, Layer, Logger, TestClock } from "effect"
+import { Effect, Either, Logger, TestClock } from "effect"
 import { Memory } from "../../src/internal/auth/memory.js"
 import * as Reasons from "../../src/internal/auth/reasons.js"
 import * as Requests from "../../src/internal/auth/requests.js"

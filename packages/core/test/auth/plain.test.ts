@@ -92,7 +92,8 @@ describe("no bearer token goes over plain HTTP to another machine", () => {
   it.scoped("the place decides, and not the words in which it is said", () =>
     Effect.gen(function*() {
       let times = 0
-      const words = vi.spyOn(Urls, "plainProblem", "get").mockImplementation(() => `is plain (${++times})`)
+      const other = () => `is plain (${++times})` as typeof Urls.plainProblem
+      const words = vi.spyOn(Urls, "plainProblem", "get").mockImplementation(other)
       const { error } = yield* Effect.ensuring(refusedAt({ url: far }), Effect.sync(() => words.mockRestore()))
       assert.strictEqual(error._tag, "ConfigInvalid")
       assert.include(error.message, "url: is plain")

@@ -15,7 +15,7 @@ import type { Requests } from "./requests.js"
 import { ask, type Rejected, type Unusable } from "./tokenRequest.js"
 import type { Wanted } from "./tokens.js"
 
-export type Enterprise = Extract<NonNullable<McpConfig.AnyHttpConfig["auth"]>, { readonly type: "enterprise" }>
+type Enterprise = Extract<NonNullable<McpConfig.AnyHttpConfig["auth"]>, { readonly type: "enterprise" }>
 
 const idJag = "urn:ietf:params:oauth:token-type:id-jag"
 

@@ -40,7 +40,7 @@ export interface ClientProof {
   readonly params: Params
 }
 
-export interface TokenRequest {
+interface TokenRequest {
   readonly endpoint: string
   readonly params: Params
   /** Made for each try: a signature may be good for one. */
@@ -62,7 +62,7 @@ const what = "the token request"
 const millis = 30_000
 const mostNonces = 2
 
-export const secretParams: ReadonlySet<string> = new Set([
+const secretParams: ReadonlySet<string> = new Set([
   "assertion",
   "code",
   "code_verifier",
@@ -72,11 +72,20 @@ export const secretParams: ReadonlySet<string> = new Set([
   "subject_token"
 ])
 
+type Read<A> = (body: Fields, now: number) => A | Unusable | undefined
+
 export const ask = <A extends object>(
   requests: Requests,
   request: TokenRequest,
-  read: (body: Fields, now: number) => A | Unusable | undefined,
-  before = 0
+  read: Read<A>
+): Effect.Effect<A, McpError.McpError | Rejected> => askAgain(requests, request, read, 0)
+
+/** `before`: how often it was asked already, and wanted to see another nonce. */
+const askAgain = <A extends object>(
+  requests: Requests,
+  request: TokenRequest,
+  read: Read<A>,
+  before: number
 ): Effect.Effect<A, McpError.McpError | Rejected> =>
   Effect.gen(function*() {
     const { client, endpoint, key, secrets = [] } = request
@@ -109,7 +118,7 @@ export const ask = <A extends object>(
     }
     const body = objectOf(answer.body)
     if (learned !== undefined && learned !== nonce && before < mostNonces && wantsNonce(status, body)) {
-      return yield* ask(requests, request, read, before + 1)
+      return yield* askAgain(requests, request, read, before + 1)
     }
     const found = status === 200 && body !== undefined ? read(body, now) : undefined
     if (found !== undefined && !("unusable" in found)) return found
