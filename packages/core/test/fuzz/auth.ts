@@ -110,21 +110,35 @@ const config = Effect.runSync(
   }) as Effect.Effect<McpConfig.AnyHttpConfig>
 )
 
-const documents: { readonly [kind: string]: unknown } = {
-  resource: { resource: `${origin}/mcp`, authorization_servers: [authority], scopes_supported: ["a", "b"] },
-  metadata: {
-    issuer: authority,
-    authorization_endpoint: `${authority}/authorize`,
-    token_endpoint: `${authority}/token`,
-    registration_endpoint: `${authority}/register`,
+const wellKnown = /\/\.well-known\/(?:oauth-authorization-server|openid-configuration)/
+
+/** Whoever is asked is an authorization server, and says so of itself. */
+const issuerAt = (url: string): string => {
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname.replace(wellKnown, "").replace(/\/$/, "")}`
+}
+
+const documents = {
+  resource: () => ({ resource: `${origin}/mcp`, authorization_servers: [authority], scopes_supported: ["a", "b"] }),
+  metadata: (issuer: string) => ({
+    issuer,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    registration_endpoint: `${issuer}/register`,
     code_challenge_methods_supported: ["S256"],
     token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
     scopes_supported: ["a", "offline_access"]
-  },
-  token: { access_token: given, token_type: "Bearer", expires_in: 3600, refresh_token: "refresh-token-1", scope: "a b" }
+  }),
+  token: () => ({
+    access_token: given,
+    token_type: "Bearer",
+    expires_in: 3600,
+    refresh_token: "refresh-token-1",
+    scope: "a b"
+  })
 }
 
-type Kind = keyof typeof documents & string
+type Kind = keyof typeof documents
 
 interface Reply {
   readonly changes: ReadonlyArray<Edit>
@@ -151,6 +165,13 @@ const reply: FastCheck.Arbitrary<Reply> = FastCheck.record({
     FastCheck.record({
       at: FastCheck.nat({ max: 30 }),
       by: FastCheck.constant("replace" as const),
+      value: odd.map((value) => ({ value }))
+    }).map((_) => [_]),
+    // Where secrets go, which an edit at any place hits too seldom.
+    FastCheck.record({
+      at: FastCheck.constant(0),
+      by: FastCheck.constant("add" as const),
+      name: FastCheck.constant("token_endpoint"),
       value: odd.map((value) => ({ value }))
     }).map((_) => [_])
   ),
@@ -183,6 +204,8 @@ const textOf = (value: unknown): string => {
 
 class Servers {
   readonly requests: Array<HttpExchange.HttpRequest> = []
+  /** Who has said that token requests go there. Of the server itself it is also guessed. */
+  private readonly named = new Map([[`${origin}/token`, new Set([origin])]])
   open = 0
 
   constructor(private readonly replies: ReadonlyArray<Reply>) {}
@@ -206,12 +229,27 @@ class Servers {
           error: "invalid_x",
           error_description: `${request.body} ${Object.values(request.headers).join(" ")}`
         })
-        : textOf(edited(documents[kindOf(request)], changes))
+        : textOf(this.told(request, changes))
       listener.head(end === "echo" ? 400 : status, (name) => header?.[0] === name ? header[1] : undefined)
       if (!over || told !== "") listener.data(new TextEncoder().encode(told))
       listener.end()
     })
     return finish
+  }
+
+  private told(request: HttpExchange.HttpRequest, changes: ReadonlyArray<Edit>): unknown {
+    const { url } = request
+    const document = edited(documents[kindOf(request)](issuerAt(url)), changes)
+    const endpoint = (document as { readonly token_endpoint?: unknown } | null | undefined)?.token_endpoint
+    if (typeof endpoint === "string" && URL.canParse(endpoint)) {
+      const { href } = new URL(endpoint)
+      this.named.set(href, new Set(this.named.get(href)).add(new URL(url).origin))
+    }
+    return document
+  }
+
+  issuersOf(endpoint: string): ReadonlyArray<string> {
+    return [...this.named.get(endpoint) ?? []]
   }
 }
 
@@ -242,10 +280,10 @@ const asking = (servers: Servers, header: string) =>
     )
   )
 
-const hidden = (text: string): void => {
-  // As it is, and as Basic has it.
-  holds(!text.includes(secret) && !text.includes(btoa(`client:${secret}`)), `a secret shows: ${text.slice(0, 500)}`)
-}
+/** As it is, and as Basic has it. */
+const shows = (text: string): boolean => text.includes(secret) || text.includes(btoa(`client:${secret}`))
+
+const hidden = (text: string): void => holds(!shows(text), `a secret shows: ${text.slice(0, 500)}`)
 
 const check = (exit: Exit.Exit<unknown, unknown>, what: string): void => {
   Oracles.ended(exit, what)
@@ -287,13 +325,19 @@ export const authPart = part({
     if (Exit.isFailure(exit)) throw new Error(String(exit.cause))
     same(servers.open, 0, "exchanges that are still open")
     holds(servers.requests.length <= mostRequests, `${servers.requests.length} requests`)
+    let trusted: ReadonlyArray<string> | undefined
     for (const { body, headers, method, url } of servers.requests) {
       const { hostname, password, protocol, username } = new URL(url)
       holds(protocol === "https:" && username === "" && password === "", `a request to ${url}`)
-      for (const value of Object.values(headers)) holds(allowedValue.test(value), `a header ${JSON.stringify(value)}`)
-      if (method === "POST") continue
       holds(hostname !== "127.0.0.1", "a server elsewhere makes us ask this machine")
-      hidden(`${url} ${body} ${Object.values(headers).join(" ")}`)
+      for (const value of Object.values(headers)) holds(allowedValue.test(value), `a header ${JSON.stringify(value)}`)
+      hidden(url)
+      const sent = `${body} ${Object.values(headers).join(" ")}`
+      if (method === "POST" && shows(sent)) {
+        const issuers = servers.issuersOf(url)
+        trusted = trusted?.filter((_) => issuers.includes(_)) ?? issuers
+        holds(trusted.length > 0, `the secret goes to ${url} too, where no authorization server is that has it`)
+      } else hidden(sent)
     }
   }
 })
