@@ -133,6 +133,11 @@ const authority = {
   pkce: true
 }
 
+const coordinate = (name: string): string => name.padEnd(43, "0")
+
+/** Of no curve, which nobody finds out who only keeps it. */
+const key = { x: coordinate("key-x"), y: coordinate("key-y"), d: coordinate("key-private") }
+
 const record = {
   version: 1,
   clients: [client],
@@ -144,7 +149,8 @@ const record = {
     scopes: ["a"],
     authority,
     client,
-    resource: "https://mcp.example"
+    resource: "https://mcp.example",
+    key
   },
   pending: {
     url: "https://as.example/authorize?x=1",
@@ -158,6 +164,10 @@ const record = {
     since: now
   }
 }
+
+const whole = JSON.stringify(record)
+
+const inTheClear = new RegExp(`access-token|refresh-token|client-secret|${key.d}`)
 
 const bearer = /^[\x21-\x7e]+$/
 
@@ -177,15 +187,14 @@ export const recordPart = part({
     if (read.tokens !== undefined) {
       holds(bearer.test(Redacted.value(read.tokens.access)), "a token that no header can carry")
       holds(URL.canParse(read.tokens.authority.tokenEndpoint), "an endpoint that is no URL")
+      const d = read.tokens.key?.d
+      holds(d === undefined || Redacted.value(d).length === key.d.length, "a key that can't sign")
     }
     // A secret that was put in the place of a name can't be known for one.
     const moved = changes.some((_) => _.by === "swap" || _.by === "rename" || _.by === "repeat") ||
       damage.reduce((cut, _) => cut + _.length, 0) >= between
-    same(
-      !moved && /access-token|refresh-token|client-secret/.test(JSON.stringify(read)),
-      false,
-      "a secret in the clear"
-    )
+    same(!moved && inTheClear.test(JSON.stringify(read)), false, "a secret in the clear")
+    holds(text !== whole || read.tokens?.key !== undefined, "a whole record has lost its key")
     const stored = Record.encode(read)
     const again = Record.decode(stored)
     same(Redacted.value(Record.encode(again)), Redacted.value(stored), "stored and read again")
