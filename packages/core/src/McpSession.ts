@@ -255,6 +255,7 @@ const openIn = (
       handlers,
       capacity: limits.notifications,
       deadline: timeouts.handler,
+      secrets: () => engine.secrets,
       warning: warnings.add
     })
     const serverRequests = yield* ServerRequests.make({
@@ -263,6 +264,7 @@ const openIn = (
       limit: limits.serverRequests,
       deadline: timeouts.handler,
       answer: (message) => engine.postUnawaited(message),
+      secrets: () => engine.secrets,
       failed: (detail) => warnings.add("HandlerFailed", detail)
     })
     const streamState: StreamState = { current: "none", listener: undefined }

@@ -3,7 +3,7 @@
  * showed of itself.
  */
 import { assert } from "@effect/vitest"
-import { McpConfig, McpConnection, McpError } from "@mcp-runtime/core"
+import { McpConfig, McpConnection, McpError, type McpTransport } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Exit, Stream, TestClock } from "effect"
 import { macrotask } from "../gateWire.js"
@@ -16,12 +16,13 @@ export const inMemory = { transport: "inMemory", server: () => undefined } as co
 export const connect = (
   config: object,
   script: ScriptedServer.Options = {},
-  options?: McpConnection.ConnectionOptions
+  options?: McpConnection.ConnectionOptions,
+  through: (channel: McpTransport.Channel) => McpTransport.Channel = (channel) => channel
 ) =>
   Effect.gen(function*() {
     const decoded = yield* McpConfig.decodeUnknown({ name: "scripted", ...config })
     const server = yield* ScriptedServer.make({ ...script, config: decoded })
-    const connection = yield* McpConnection.fromChannel(server.channel, options)
+    const connection = yield* McpConnection.fromChannel(through(server.channel), options)
     return { server, connection }
   })
 

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { McpConnection, McpError, McpSession, type McpTransport } from "@mcp-runtime/core"
+import { McpConnection, McpError, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Fiber, TestClock } from "effect"
 import { LastFrames } from "../../src/internal/telemetry/lastFrames.js"
 import { connect, echo, failure, forkExit, http, settled, stdio } from "../connection/kit.js"
+import { knowing } from "./kit.js"
 
 const framesOf = (error: McpError.McpError): ReadonlyArray<string> | undefined => {
   const inner = error._tag === "OutcomeUnknown" ? error.error : error
@@ -16,11 +17,7 @@ const framesOf = (error: McpError.McpError): ReadonlyArray<string> | undefined =
 const sessionKnowing = (secrets: ReadonlyArray<string>, script: ScriptedServer.Options) =>
   Effect.gen(function*() {
     const server = yield* ScriptedServer.make(script)
-    const channel: McpTransport.Channel = {
-      ...server.channel,
-      open: (events) => Effect.map(server.channel.open(events), (wire) => ({ ...wire, secrets: () => secrets }))
-    }
-    return { server, session: yield* McpSession.open(channel) }
+    return { server, session: yield* McpSession.open(knowing(server.channel, secrets)) }
   })
 
 describe("the last messages, in an error of the protocol", () => {

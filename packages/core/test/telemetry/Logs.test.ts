@@ -3,6 +3,7 @@ import { CatalogStore, McpManager } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, HashMap, Logger, LogLevel, TestClock } from "effect"
 import { connect, echo, expired, pass, refused, settled, stdio } from "../connection/kit.js"
+import { knowing } from "./kit.js"
 
 const dying = Logger.make(() => {
   throw new Error("the disk is full")
@@ -194,5 +195,31 @@ describe("what an operator is told of a connection", () => {
       const ready = lines.find((_) => _.annotations["mcp.step"] === "ready")!
       assert.isFalse([...ready.text].some((_) => _ < " "))
       assert.isBelow(ready.text.length, 400)
+    }))
+
+  it.scoped("a secret that a server calls itself, or a notification, shows as <redacted>", () =>
+    Effect.gen(function*() {
+      const { keeping, lines } = logged()
+      const secret = "swordfish"
+      yield* Effect.gen(function*() {
+        const { connection, server } = yield* connect(
+          stdio,
+          { info: { name: `my ${secret}`, version: secret } },
+          { handlers: { onNotification: () => Effect.fail("no") } },
+          (_) => knowing(_, [secret])
+        )
+        yield* connection.hold
+        yield* server.notify(`${secret}/changed`)
+        yield* settled
+        yield* server.disconnect()
+        yield* server.awaitStats((_) => _.opened === 2)
+        yield* settled
+      }).pipe(keeping)
+      const textOf = (what: string) =>
+        lines.find(({ annotations }) => annotations["mcp.step"] === what || annotations.warning === what)!.text
+      assert.include(textOf("ready"), "with my <redacted> <redacted>,")
+      assert.include(textOf("back"), "with my <redacted> <redacted>,")
+      assert.include(textOf("HandlerFailed"), "<redacted>/changed")
+      assert.notInclude(JSON.stringify(lines), secret)
     }))
 })

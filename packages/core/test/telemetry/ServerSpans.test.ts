@@ -1,9 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type ClientHandlers, McpConnection, type McpProtocol } from "@mcp-runtime/core"
-import type * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Deferred, Effect, Option, TestClock } from "effect"
 import { connect, forkExit, settled, stdio } from "../connection/kit.js"
-import { attributesOf, endOf, inSpan, paths, recorder } from "./kit.js"
+import { attributesOf, endOf, inSpan, knowing, paths, recorder } from "./kit.js"
 
 const trace = "0af7651916cd43dd8448eb211c80319c"
 const parent = "b7ad6b7169203331"
@@ -12,12 +11,13 @@ const traceparent = `00-${trace}-${parent}-01`
 /** A server in a traced program, whose questions are answered so. */
 const asked = (
   handlers: ClientHandlers.Handlers,
-  script: ScriptedServer.Options = {},
-  options?: McpConnection.ConnectionOptions
+  secrets: ReadonlyArray<string> = []
 ) =>
   Effect.gen(function*() {
     const { spans, tracer } = recorder()
-    const all = yield* connect(stdio, script, { ...options, handlers }).pipe(Effect.withTracer(tracer))
+    const all = yield* connect(stdio, {}, { handlers }, (_) => knowing(_, secrets)).pipe(
+      Effect.withTracer(tracer)
+    )
     yield* all.connection.awaitReady.pipe(Effect.withSpan("app"), Effect.withTracer(tracer))
     spans.length = 0
     return { ...all, spans, tracer }
@@ -130,6 +130,13 @@ describe("what a server asks", () => {
       const { server, spans } = yield* asked(answering(ok))
       yield* server.request("x/ask", {}, { id: "i".repeat(10_000) })
       assert.isBelow(String(spans[0]!.attributes.get("jsonrpc.request.id")).length, 128)
+    }))
+
+  it.scoped("an id that is a secret shows as <redacted>", () =>
+    Effect.gen(function*() {
+      const { server, spans } = yield* asked(answering(ok), ["swordfish"])
+      yield* server.request("x/ask", {}, { id: "swordfish-1" })
+      assert.strictEqual(spans[0]!.attributes.get("jsonrpc.request.id"), "<redacted>-1")
     }))
 
   it.scoped("a handler that fails or dies: the span says what the server was told", () =>

@@ -4,6 +4,7 @@ import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Chunk, Effect, Fiber, Stream, TestClock } from "effect"
 import { render } from "../../src/internal/telemetry/render.js"
 import { connect, echo, forkExit, settled, stdio } from "../connection/kit.js"
+import { knowing } from "./kit.js"
 
 const brief = ({ direction, id, method }: WireTap.Frame) =>
   `${direction === "sent" ? ">" : "<"} ${method ?? "answer"}${id === undefined ? "" : ` ${id}`}`
@@ -15,11 +16,6 @@ const listening = (options?: Omit<WireTap.WireTapOptions, "onFrame">) =>
     const tap = yield* WireTap.make({ ...options, onFrame: (_) => void frames.push(_) })
     return { tap, frames }
   })
-
-const knowing = (channel: McpTransport.Channel, secrets: ReadonlyArray<string>): McpTransport.Channel => ({
-  ...channel,
-  open: (events) => Effect.map(channel.open(events), (wire) => ({ ...wire, secrets: () => secrets }))
-})
 
 describe("a tap", () => {
   it.scoped("hears every message, both ways, in order, with the server, the session and the time", () =>

@@ -1,6 +1,7 @@
 /**
- * What the tests of telemetry share: a tracer that keeps its spans, and the metrics of one server.
+ * What the tests of telemetry share: a tracer that keeps its spans, the metrics of one server, and wires that know secrets.
  */
+import type { McpTransport } from "@mcp-runtime/core"
 import { Effect, Exit, Metric, MetricState, Option, Tracer } from "effect"
 
 /** A span, as it was made and as it ended. */
@@ -125,3 +126,9 @@ export const freshName = (): string => `server-${++lastServer}`
 
 export const inSpan = (tracer: Tracer.Tracer, name = "app") => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(Effect.withSpan(name), Effect.withTracer(tracer))
+
+/** The same wire, which knows what must not show. */
+export const knowing = (channel: McpTransport.Channel, secrets: ReadonlyArray<string>): McpTransport.Channel => ({
+  ...channel,
+  open: (events) => Effect.map(channel.open(events), (wire) => ({ ...wire, secrets: () => secrets }))
+})

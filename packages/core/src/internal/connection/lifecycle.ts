@@ -16,8 +16,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
-import * as McpError from "../../McpError.js"
-import type * as McpSession from "../../McpSession.js"
+import type * as McpError from "../../McpError.js"
+import type { Supervised } from "../engine/supervised.js"
+import * as Secrets from "../secrets.js"
 
 /** So many lines at once; then one for each of these times. */
 const burst = 12
@@ -40,10 +41,10 @@ export class Lifecycle {
     return this.line(this.expected, "connecting", attempt === 1 ? "connecting" : `connecting, try ${attempt}`)
   }
 
-  ready({ generation, info }: McpSession.McpSession, millis: number, isBack: boolean): Effect.Effect<void> {
+  ready({ generation, info, secrets }: Supervised, millis: number, isBack: boolean): Effect.Effect<void> {
     const { name, version } = info.implementation
     // One line, whatever a server calls itself.
-    const server = McpError.displayText(`${name} ${version}`, 128).replaceAll(/\s+/g, " ")
+    const server = Secrets.shown(`${name} ${version}`, secrets(), 128).replaceAll(/\s+/g, " ")
     const what = `session ${generation} over ${info.transport} with ${server}, protocol ${info.protocolVersion}`
     return isBack
       ? this.line(LogLevel.Info, "back", `back after ${millis} ms: ${what}`)

@@ -21,6 +21,7 @@ import * as McpConfig from "../../McpConfig.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import { acquireRelease } from "../finalizers.js"
+import * as Secrets from "../secrets.js"
 import { handlersEndWithin, within } from "../within.js"
 
 export interface Inbox {
@@ -37,6 +38,8 @@ export interface Options {
   readonly handlers: ClientHandlers.Handlers
   readonly capacity: number
   readonly deadline: Duration.Duration | null
+  /** What must not show, should the server repeat it. */
+  readonly secrets: () => ReadonlyArray<string>
   readonly warning: (kind: McpTransport.WarningKind, detail: string) => void
 }
 
@@ -139,10 +142,11 @@ class HandlerQueue {
 const handle = (options: Options, notification: McpProtocol.Notification): Effect.Effect<void> => {
   const { onLog, onNotification } = options.handlers
   const context: ClientHandlers.HandlerContext = { server: options.server, method: notification.method }
+  const shown = () => Secrets.shown(notification.method, options.secrets(), 128)
   const guarded = (effect: Effect.Effect<void, unknown>) =>
     Effect.catchAllCause(
       effect,
-      () => Effect.sync(() => options.warning("HandlerFailed", `the handler for ${notification.method} failed`))
+      () => Effect.sync(() => options.warning("HandlerFailed", `the handler for ${shown()} failed`))
     )
   const log = onLog !== undefined && notification.method === "notifications/message"
     ? guarded(Effect.suspend(() => onLog(logMessage(notification.params), context)))

@@ -31,6 +31,8 @@ export interface Options {
   readonly limit: number
   readonly deadline: Duration.Duration | null
   readonly answer: (message: McpProtocol.JsonRpcMessage) => void
+  /** What must not show, should the server repeat it. */
+  readonly secrets: () => ReadonlyArray<string>
   readonly failed: (detail: string) => void
 }
 
@@ -75,12 +77,16 @@ class Running implements ServerRequests {
 
   readonly start = (id: McpProtocol.RequestId, method: string, params: McpProtocol.JsonObject): void => {
     if (this.stopped) return
-    const { handlers, limit, server } = this.options
+    const { handlers, limit, secrets, server } = this.options
     const handler = handlerOf(handlers, server, method, params)
     if ("code" in handler) this.refuse(id, handler)
     else if (this.fibers.has(id)) this.refuse(id, duplicate)
     else if (this.fibers.size >= limit) this.refuse(id, busy)
-    else this.run(id, new Reply(this.options, id, method, params), handling(handler.answer, server, id, method, params))
+    else {this.run(
+        id,
+        new Reply(this.options, id, method, params),
+        handling(handler.answer, { server, id, method, params, secrets })
+      )}
   }
 
   readonly cancel = (id: McpProtocol.RequestId): void => {
