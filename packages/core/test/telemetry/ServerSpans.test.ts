@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type ClientHandlers, McpConnection, type McpProtocol } from "@mcp-runtime/core"
+import { type ClientHandlers, McpConnection, McpError, type McpProtocol } from "@mcp-runtime/core"
 import { Deferred, Effect, Option, TestClock } from "effect"
-import { connect, forkExit, settled, stdio } from "../connection/kit.js"
+import { connect, failure, forkExit, settled, stdio } from "../connection/kit.js"
 import { attributesOf, endOf, inSpan, knowing, paths, recorder } from "./kit.js"
 
 const trace = "0af7651916cd43dd8448eb211c80319c"
@@ -148,6 +148,35 @@ describe("what a server asks", () => {
         assert.strictEqual(spans[0]!.attributes.get("error.type"), "-32603")
         assert.notInclude(JSON.stringify(attributesOf(spans[0]!)), "swordfish")
       }
+    }))
+
+  it.scoped("a handler that fails with the error of another server: nothing of it is in the span", () =>
+    Effect.gen(function*() {
+      const common = { server: "other", operation: "tools/call" } as const
+      const errors = [
+        new McpError.RemoteError({ ...common, executed: "maybe", code: -32001, reason: "swordfish", data: undefined }),
+        new McpError.HttpError({ ...common, executed: "no", status: 503, body: "swordfish" })
+      ]
+      for (const error of errors) {
+        const { server, spans } = yield* asked(answering(Effect.fail(error)))
+        const told = failure(yield* Effect.exit(server.request("x/ask", {}, { id: 1 })))
+        assert.strictEqual(told.code, -32603)
+        assert.deepStrictEqual(attributesOf(spans[0]!), {
+          "mcp.method.name": "x/ask",
+          "mcp.server.name": "scripted",
+          "jsonrpc.request.id": "1",
+          "error.type": "-32603"
+        })
+      }
+    }))
+
+  it.scoped("an answer that is no object is a failure, as the server is told", () =>
+    Effect.gen(function*() {
+      const { server, spans } = yield* asked(answering(Effect.succeed("yes" as never)))
+      const told = failure(yield* Effect.exit(server.request("x/ask")))
+      assert.strictEqual(told.code, -32603)
+      assert.strictEqual(endOf(spans[0]!), "failure")
+      assert.strictEqual(spans[0]!.attributes.get("error.type"), "-32603")
     }))
 
   it.scoped("one that the server takes back, that takes too long, or whose session ends, ends as interrupted", () =>

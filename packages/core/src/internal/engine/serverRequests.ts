@@ -79,14 +79,11 @@ class Running implements ServerRequests {
     if (this.stopped) return
     const { handlers, limit, secrets, server } = this.options
     const handler = handlerOf(handlers, server, method, params)
-    if ("code" in handler) this.refuse(id, handler)
-    else if (this.fibers.has(id)) this.refuse(id, duplicate)
-    else if (this.fibers.size >= limit) this.refuse(id, busy)
-    else {this.run(
-        id,
-        new Reply(this.options, id, method, params),
-        handling(handler.answer, { server, id, method, params, secrets })
-      )}
+    if ("code" in handler) return this.refuse(id, handler)
+    if (this.fibers.has(id)) return this.refuse(id, duplicate)
+    if (this.fibers.size >= limit) return this.refuse(id, busy)
+    const answer = handling(anObject(handler.answer), { server, id, method, params, secrets })
+    this.run(id, new Reply(this.options, id, method, params), answer)
   }
 
   readonly cancel = (id: McpProtocol.RequestId): void => {
@@ -146,15 +143,10 @@ class Reply {
   ) {}
 
   answering(answer: Answer): Effect.Effect<void> {
-    return answer.pipe(
-      Effect.flatMap((result) =>
-        McpProtocol.isObject(result) ? Effect.succeed(result) : Effect.fail("it did not answer with an object")
-      ),
-      Effect.matchCause({
-        onSuccess: (result) => this.give({ jsonrpc: "2.0", id: this.id, result: relatedToTask(result, this.params) }),
-        onFailure: (cause) => this.fail(describeFailure(cause))
-      })
-    )
+    return Effect.matchCause(answer, {
+      onSuccess: (result) => this.give({ jsonrpc: "2.0", id: this.id, result: relatedToTask(result, this.params) }),
+      onFailure: (cause) => this.fail(describeFailure(cause))
+    })
   }
 
   fail(detail: string): void {
@@ -169,6 +161,12 @@ class Reply {
     this.options.answer(message)
   }
 }
+
+const anObject = (answer: Answer): Answer =>
+  Effect.flatMap(
+    answer,
+    (result) => McpProtocol.isObject(result) ? Effect.succeed(result) : Effect.fail("it did not answer with an object")
+  )
 
 /** For the application's log, never for the server: only the kind of failure, since its text may hold anything. */
 const describeFailure = (cause: Cause.Cause<unknown>): string => {

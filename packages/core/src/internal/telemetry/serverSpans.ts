@@ -39,6 +39,6 @@ export const handling = <A, E>(
         "jsonrpc.request.id": Secrets.shown(String(id), secrets(), 64)
       },
       parent: TraceContext.spanOf(params),
-      unknown: toldTheServer
+      failedAs: toldTheServer
     })
   })

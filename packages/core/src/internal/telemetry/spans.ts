@@ -58,8 +58,8 @@ export interface SpanOptions<A> {
   readonly links?: ReadonlyArray<Tracer.SpanLink> | undefined
   /** The `error.type` of a result that is a failure all the same. Synchronous and total. */
   readonly failureOf?: ((result: A) => string | undefined) | undefined
-  /** The `error.type` of what is none of our errors. Default: `"Defect"`. */
-  readonly unknown?: string | undefined
+  /** The `error.type` of every failure, and all that is said of it. Default: what our errors say, of others `"Defect"`. */
+  readonly failedAs?: string | undefined
 }
 
 /** The effect in a span, where there is a tracer. One that is interrupted ends as interrupted. */
@@ -72,7 +72,7 @@ export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, options: SpanOpt
  */
 export const always = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-  { failureOf, name, unknown = ErrorType.defect, ...options }: SpanOptions<A>
+  { failedAs, failureOf, name, ...options }: SpanOptions<A>
 ): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(
@@ -90,7 +90,7 @@ export const always = <A, E, R>(
             Effect.zipRight(
               FiberRef.set(FiberRef.currentContext, before),
               Effect.suspend(() => {
-                end(span, exit, clockOf(fiber).unsafeCurrentTimeNanos(), failureOf, unknown)
+                end(span, exit, clockOf(fiber).unsafeCurrentTimeNanos(), failureOf, failedAs)
                 return exit
               })
             )
@@ -111,7 +111,7 @@ const end = <A, E>(
   exit: Exit.Exit<A, E>,
   at: bigint,
   failureOf: SpanOptions<A>["failureOf"],
-  unknown: string
+  failedAs: string | undefined
 ): void => {
   if (Exit.isSuccess(exit)) {
     const type = failureOf?.(exit.value)
@@ -120,14 +120,15 @@ const end = <A, E>(
     // A span has the status of what it ended with, and this is none of success.
     return span.end(at, Exit.fail(type))
   }
-  if (!Cause.isInterrupted(exit.cause)) describe(span, Cause.failureOption(exit.cause), unknown)
+  if (!Cause.isInterrupted(exit.cause)) describe(span, exit.cause, failedAs)
   span.end(at, exit)
 }
 
-const describe = (span: Tracer.Span, failure: Option.Option<unknown>, unknown: string): void => {
-  const error = Option.getOrUndefined(failure)
+const describe = (span: Tracer.Span, cause: Cause.Cause<unknown>, failedAs: string | undefined): void => {
+  if (failedAs !== undefined) return span.attribute("error.type", failedAs)
+  const error = Option.getOrUndefined(Cause.failureOption(cause))
   if (!(error instanceof Error) || !("_tag" in error) || !("server" in error)) {
-    return span.attribute("error.type", unknown)
+    return span.attribute("error.type", ErrorType.defect)
   }
   const known = error as McpError.McpError
   span.attribute("error.type", ErrorType.exact(known))
