@@ -3,7 +3,7 @@ import { McpConnection, McpError, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Fiber, TestClock } from "effect"
 import { LastFrames } from "../../src/internal/telemetry/lastFrames.js"
-import { connect, echo, failure, forkExit, http, settled, stdio } from "../connection/kit.js"
+import { connect, echo, failure, forbidden, forkExit, http, settled, stdio } from "../connection/kit.js"
 import { knowing } from "./kit.js"
 
 const framesOf = (error: McpError.McpError): ReadonlyArray<string> | undefined => {
@@ -70,16 +70,44 @@ describe("the last messages, in an error of the protocol", () => {
       const error = failure(yield* Effect.exit(ending.connection.awaitReady))
       assert.strictEqual(error._tag, "HandshakeFailed")
       assert.include(framesOf(error)!.join("\n"), `"method":"initialize"`)
+
+      // The error has the text of the answer itself.
+      for (const [code, tag] of [[-32000, "HandshakeFailed"], [-32601, "ProtocolViolation"]] as const) {
+        const refusing = yield* connect(stdio, {
+          handlers: { initialize: () => Effect.fail(new ScriptedServer.RpcError({ code, message: "no" })) }
+        })
+        const error = failure(yield* Effect.exit(refusing.connection.awaitReady))
+        assert.strictEqual(error._tag, tag)
+        assert.deepStrictEqual(framesOf(error), ["> (initialize)", "< (the answer to 1)"])
+      }
     }))
 
   it.scoped("an answer of the server's own, a refusal and a limit have none", () =>
     Effect.gen(function*() {
-      const { connection } = yield* connect(stdio, {
-        handlers: { "tools/call": () => Effect.fail(new ScriptedServer.RpcError({ code: -32000, message: "no" })) }
+      const answers = [
+        Effect.fail(new ScriptedServer.RpcError({ code: -32000, message: "no" })),
+        Effect.fail(forbidden)
+      ]
+      const { connection, server } = yield* connect({ ...stdio, limits: { inFlight: 1 } }, {
+        handlers: { "tools/call": () => answers.shift() ?? Effect.never }
       })
-      const error = failure(yield* Effect.exit(echo(connection, { replay: "never" })))
-      assert.strictEqual(error._tag, "RemoteError")
-      assert.isUndefined(framesOf(error))
+      const once = echo(connection, { replay: "never" })
+      const errors = [
+        failure(yield* Effect.exit(once)),
+        failure(yield* Effect.exit(once)),
+        failure(yield* Effect.exit(McpConnection.getPrompt(connection, { name: "x" })))
+      ]
+      const running = yield* forkExit(once)
+      yield* server.awaitStats((_) => _.handling === 1)
+      errors.push(failure(yield* Effect.exit(once)))
+      yield* Fiber.interrupt(running)
+      assert.deepStrictEqual(errors.map((_) => _._tag), [
+        "RemoteError",
+        "Forbidden",
+        "CapabilityMissing",
+        "LimitExceeded"
+      ])
+      for (const error of errors) assert.isUndefined(framesOf(error), error._tag)
     }))
 
   it.scoped("there are eight of them, and each is cut", () =>

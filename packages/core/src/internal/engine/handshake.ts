@@ -54,7 +54,11 @@ export const handshake = (
     yield* engine.post({ jsonrpc: "2.0", method: "notifications/initialized" }, "notifications/initialized")
     if (hello.listen) yield* transport.listen
     return info
-  }).pipe(Effect.mapError((error) => Errors.handshake(error, McpProtocol.latestProtocolVersion)))
+  }).pipe(
+    Effect.mapError((error) =>
+      Errors.withFrames(Errors.handshake(error, McpProtocol.latestProtocolVersion), engine.lastFrames)
+    )
+  )
 
 /** Lenient: servers forget their name and their capabilities, but a version there must be. */
 const decodeInitialize: Decoder<McpProtocol.ServerInfo> = (result) => {
