@@ -160,8 +160,8 @@ export const reconnects: Metric.Metric.Counter<number> = count(
 
 /**
  * `mcp.runtime.operation.failures`: failures that whoever called was given, after all replays. `mcp.runtime.executed` says
- * whether the server ran it (`no`, `maybe`, `yes`). Not: what was refused here (`ArgumentsInvalid`), interruptions, results with
- * `isError`. Tags: server, method, error type, executed.
+ * whether the server ran it (`no`, `maybe`, `yes`). Not: what was refused here (`ArgumentsInvalid`, `CapabilityMissing`, too many
+ * requests at once, options that can't be), what nobody has called for, interruptions, results with `isError`. Tags: server, method, error type, executed.
  *
  * @since 0.1.0
  * @category metrics

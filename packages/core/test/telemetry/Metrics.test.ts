@@ -1,8 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
-import { McpConnection, McpError, McpMetrics, type McpProtocol } from "@mcp-runtime/core"
+import { CatalogStore, McpConnection, McpError, McpManager, McpMetrics, type McpProtocol } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Exit, Fiber, Metric, TestClock } from "effect"
-import { connect, echo, expired, forkExit, http, inMemory, pass, refused, settled, stdio } from "../connection/kit.js"
+import { memory, storedTools, tool } from "../catalog/kit.js"
+import {
+  connect,
+  echo,
+  expired,
+  failure,
+  forkExit,
+  http,
+  inMemory,
+  pass,
+  refused,
+  settled,
+  stdio
+} from "../connection/kit.js"
 import { freshName, metricsOf, pointsOf, sumOf } from "./kit.js"
 
 const duration = "mcp.client.operation.duration"
@@ -144,6 +157,11 @@ describe("requests", () => {
           Effect.fail(new McpError.HttpError({ ...common, server: "x", status: 500, body: "" })),
           "maybe"
         ],
+        // Its answer was too long: no limit of what we send.
+        LimitExceeded: [
+          Effect.fail(new McpError.LimitExceeded({ ...common, server: "x", limit: "messageBytes", max: 1 })),
+          "maybe"
+        ],
         InvalidResult: [Effect.succeed({ content: "nonsense" }), "yes"]
       } as const
       for (const [kind, [answer, executed]] of Object.entries(kinds)) {
@@ -236,6 +254,60 @@ describe("requests", () => {
       yield* Effect.exit(echo(connection))
       assert.deepStrictEqual(calls(name), {})
       assert.strictEqual(sumOf(name, failures), 0)
+
+      const full = yield* named({ ...stdio, limits: { inFlight: 1 } }, {
+        handlers: { "tools/call": () => Effect.never }
+      })
+      const running = yield* forkExit(echo(full.connection))
+      yield* full.server.awaitStats((_) => _.handling === 1)
+      const refusals = [
+        McpConnection.getPrompt(full.connection, { name: "x" }),
+        echo(full.connection, { replay: "never" }),
+        echo(full.connection, { timeout: 0 })
+      ]
+      for (const [i, tag] of ["CapabilityMissing", "LimitExceeded", "ConfigInvalid"].entries()) {
+        assert.strictEqual(failure(yield* Effect.exit(Effect.asVoid(refusals[i]!)))._tag, tag)
+        assert.deepStrictEqual(pointsOf(full.name, failures), {}, tag)
+      }
+      yield* Fiber.interrupt(running)
+    }))
+
+  it.scoped("a list that nobody has called for fails nobody", () =>
+    Effect.gen(function*() {
+      const name = freshName()
+      const broken = () => Effect.fail(new ScriptedServer.RpcError({ code: -32603, message: "" }))
+      const config = { name, ...stdio }
+      const server = yield* ScriptedServer.make({
+        name,
+        config: config as never,
+        capabilities: { tools: {}, prompts: {} },
+        handlers: { "tools/list": () => Effect.succeed({ tools: [] }), "prompts/list": broken }
+      })
+      const manager = yield* McpManager.make({ servers: [config] }).pipe(
+        Effect.provide([ScriptedServer.layer(server), CatalogStore.layerNone])
+      )
+      yield* manager.connectAll
+      yield* server.awaitReceived("prompts/list")
+      yield* settled
+      assert.strictEqual(sumOf(name, "mcp.runtime.catalog.refreshes"), 2)
+      assert.deepStrictEqual(pointsOf(name, failures), {})
+
+      const connection = yield* manager.connection(name)
+      yield* Effect.exit(McpConnection.listPrompts(connection, { replay: "never" }))
+      assert.strictEqual(sumOf(name, failures), 1)
+    }))
+
+  it.scoped("a call whose tool can't be looked up is the failure of a call", () =>
+    Effect.gen(function*() {
+      const { storage } = memory(storedTools([tool("echo")], -1000))
+      const { connection, name } = yield* named(stdio, {
+        handlers: { "tools/list": () => Effect.fail(new ScriptedServer.RpcError({ code: -32603, message: "" })) }
+      }, { catalog: { storage } })
+      yield* connection.catalog.restore
+      yield* Effect.exit(echo(connection, { replay: "never" }))
+      assert.deepStrictEqual(pointsOf(name, failures), {
+        "error.type=-32603 mcp.method.name=tools/call mcp.runtime.executed=no": 1
+      })
     }))
 
   it.scoped("what is sent again is counted each time, and once as what was sent again", () =>

@@ -244,12 +244,17 @@ export class Calls {
   /** What is not sent again because it could run twice says so. */
   private giveUp<A>(call: Call<A>, cause: Cause.Cause<McpError.McpError>): Result<A> {
     const truth = call.executedMaybe ? Cause.map(cause, executedMaybe) : cause
-    for (const error of Cause.failures(truth)) this.owner.meter?.failed(call.operation.method, error)
+    for (const error of Cause.failures(truth)) this.count(call, error)
     return Effect.failCause(
       this.isIdempotent(call) || call.operation.options?.replay === "always"
         ? truth
         : Cause.map(truth, withUnknownOutcome)
     )
+  }
+
+  private count<A>({ operation: { method, options }, sent }: Call<A>, error: McpError.McpError): void {
+    if (isUnattended(options) || (sent && isRefusal(error))) return
+    this.owner.meter?.failed(method, error)
   }
 
   /** Ends early when the application closes the connection. */
@@ -345,6 +350,18 @@ const describe = ({ state }: Owner): string => {
       return `the connection is ${state._tag}`
   }
 }
+
+/** Nobody has called for it. */
+const isUnattended = (options: (CallOptions & Waited) | undefined): boolean => options?.unattended === true
+
+const refusals: ReadonlySet<McpError.McpError["_tag"]> = new Set([
+  "CapabilityMissing",
+  "ConfigInvalid",
+  "LimitExceeded"
+])
+
+/** What was asked for could not be sent. An answer that is too long is no such thing: it was executed. */
+export const isRefusal = ({ _tag, executed }: McpError.McpError): boolean => executed === "no" && refusals.has(_tag)
 
 const isExpired = (error: McpError.McpError): boolean => error._tag === "SessionExpired"
 

@@ -15,7 +15,7 @@ import * as McpSession from "../../McpSession.js"
 import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
-import type { Budget } from "./calls.js"
+import { type Budget, isRefusal } from "./calls.js"
 import type { Connection } from "./connection.js"
 import * as Known from "./known.js"
 
@@ -69,7 +69,7 @@ export const callTool = (
     // It does not outlast a close while the tools are listed.
     const budget = budgetOf(options)
     return Effect.matchEffect(inTime(owner.catalog.readTools, "tools/call", options), {
-      onFailure: (error) => Effect.fail(Errors.about(error, "tools/call", "no")),
+      onFailure: (error) => notLookedUp(owner, error),
       onSuccess: (tools) => {
         if (shelf.find(params.name) === undefined) return Effect.fail(Known.notFound(connection.server, params.name))
         const refusal = problem(Known.changeOf(tools, params.name))
@@ -95,6 +95,14 @@ export const callTool = (
     )
   })
 }
+
+/** Nobody else has counted it: its listing is asked for as one that nobody waits for. */
+const notLookedUp = ({ meter }: Connection["owner"], error: McpError.McpError): Result<never> =>
+  Effect.suspend(() => {
+    const told = Errors.about(error, "tools/call", "no")
+    if (!isRefusal(error)) meter?.failed("tools/call", told)
+    return Effect.fail(told)
+  })
 
 /** What is left of `maxTotal` after this many milliseconds. */
 const within = (options: CallOptions | undefined, passed: number): CallOptions | undefined =>
