@@ -12,7 +12,7 @@ import {
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Context, DefaultServices, Effect, Exit, Fiber, Layer, Option, TestClock, Tracer } from "effect"
 import { connect, echo, expired, forkExit, http, inMemory, pass, refused, settled, stdio } from "../connection/kit.js"
-import { attributesOf, endOf, inSpan, type Kept, paths, recorder } from "./kit.js"
+import { attributesOf, endOf, freshName, inSpan, type Kept, paths, recorder, sumOf } from "./kit.js"
 
 const find = (spans: ReadonlyArray<Kept>, name: string): Kept => {
   const found = spans.filter((_) => _.name === name)
@@ -289,10 +289,32 @@ describe("what is sent again", () => {
       const span = find(spans, "tools/call echo")
       assert.strictEqual(endOf(span), "success")
       assert.strictEqual(span.attributes.get("mcp.runtime.replays"), 1)
-      const replay = span.events.find((_) => _.name === "mcp.runtime.replay")!
-      assert.deepInclude(replay.attributes, { "error.type": "ConnectFailed", "mcp.runtime.executed": "no" })
-      assert.isNumber(replay.attributes!["mcp.runtime.delay_ms"])
+      const [replay, ...others] = span.events
+      assert.strictEqual(replay!.name, "mcp.runtime.replay")
+      assert.deepStrictEqual(others, [], "there was a session all the time")
+      assert.deepInclude(replay!.attributes, { "error.type": "ConnectFailed", "mcp.runtime.executed": "no" })
+      assert.isNumber(replay!.attributes!["mcp.runtime.delay_ms"])
       assert.notProperty(attributesOf(span), "error.type")
+    }))
+
+  it.scoped("what was not sent again, because it was interrupted or the connection closed meanwhile, says nothing of it", () =>
+    Effect.gen(function*() {
+      for (const end of ["interrupt", "close"] as const) {
+        const { spans, tracer } = recorder()
+        const name = freshName()
+        const { connection, server } = yield* ready({ ...http, name }, {
+          handlers: { "tools/call": () => Effect.fail(refused) }
+        })
+        const call = yield* forkExit(echo(connection).pipe(inSpan(tracer)))
+        yield* (end === "interrupt" ? Fiber.interrupt(call) : connection.close)
+        yield* Fiber.await(call)
+        assert.lengthOf(yield* server.receivedOf("tools/call"), 1)
+        const span = find(spans, "tools/call echo")
+        assert.notProperty(attributesOf(span), "mcp.runtime.replays")
+        assert.deepStrictEqual(span.events, [])
+        assert.strictEqual((yield* connection.stats).replays, 0)
+        assert.strictEqual(sumOf(name, "mcp.runtime.operation.replays"), 0)
+      }
     }))
 
   it.scoped("a session that is forgotten: the call goes on in the next one, which opens by itself", () =>

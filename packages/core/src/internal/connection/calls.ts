@@ -153,8 +153,9 @@ export class Calls {
     const from = call.sent ? this.owner.now() : call.startedAt
     const waiting = this.owner.untilLive(method, call.era)
     const late = () => ({ kind: "wait", detail: `there is no session: ${describe(this.owner)}` } as const)
-    const waits = Spans.happened("mcp.runtime.wait", { "mcp.runtime.state": this.owner.state._tag })
-    return Effect.matchCauseEffect(Effect.zipRight(waits, this.inTime(call, waiting, from, late)), {
+    const inTime = this.inTime(call, waiting, from, late)
+    const told = this.owner.live === undefined ? Effect.zipRight(waits(this.owner), inTime) : inTime
+    return Effect.matchCauseEffect(told, {
       onFailure: (cause) => this.failed(call, cause),
       onSuccess: (live) => this.sendOver(call, live, withWaited(options, { idleFrom: from, totalFrom: call.startedAt }))
     })
@@ -176,17 +177,22 @@ export class Calls {
     const aside = this.mayRunAside(call, errors)
     return Effect.flatMap(call.budget.next(slowest(errors), !renewal && !aside), (delay) => {
       if (delay === undefined || this.endsBefore(call, delay)) return this.giveUp(call, cause)
-      this.owner.replays++
-      call.budget.replays++
-      this.owner.meter?.replayed(call.operation.method, errors[0]!)
       if (errors.some((error) => error.executed === "maybe")) call.executedMaybe = true
       const next = Effect.suspend(() =>
-        call.era !== this.owner.era ? this.giveUp(call, cause) : aside ? this.runAside(call) : this.again(call)
+        call.era === this.owner.era
+          ? Effect.zipRight(this.replaying(call, errors[0]!, delay), aside ? this.runAside(call) : this.again(call))
+          : this.giveUp(call, cause)
       )
-      return Effect.zipRight(
-        replaying(errors[0]!, call.budget.replays, delay),
-        delay === 0 ? next : Effect.zipRight(this.pause(delay), next)
-      )
+      return delay === 0 ? next : Effect.zipRight(this.pause(delay), next)
+    })
+  }
+
+  /** Counts it when it is sent again, which may be never: it may be interrupted before, or the connection closed. */
+  private replaying<A>(call: Call<A>, error: McpError.McpError, delay: number): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.owner.replays++
+      this.owner.meter?.replayed(call.operation.method, error)
+      return replayed(error, ++call.budget.replays, delay)
     })
   }
 
@@ -313,8 +319,11 @@ export class Calls {
   }
 }
 
+const waits = ({ state }: Owner): Effect.Effect<void> =>
+  Spans.happened("mcp.runtime.wait", { "mcp.runtime.state": state._tag })
+
 /** For the span of the call. */
-const replaying = (error: McpError.McpError, replays: number, delay: number): Effect.Effect<void> =>
+const replayed = (error: McpError.McpError, replays: number, delay: number): Effect.Effect<void> =>
   Effect.zipRight(
     Effect.withFiberRuntime((fiber) => {
       Spans.annotate(fiber, { "mcp.runtime.replays": replays })
