@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { McpConnection, McpError, McpSession } from "@mcp-runtime/core"
+import { McpConnection, McpError, McpSession, RequestLimit } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Fiber, TestClock } from "effect"
 import { LastFrames } from "../../src/internal/telemetry/lastFrames.js"
@@ -126,6 +126,29 @@ describe("the last messages, in an error of the protocol", () => {
       assert.include(frames[0], `"method":"tools/call"`)
       assert.isBelow(frames[0]!.length, 300)
       assert.include(frames[7], "notifications/6")
+    }))
+
+  it.scoped("nothing is under way once the last one has left the queue: of a result only the id is kept", () =>
+    Effect.gen(function*() {
+      const requests = yield* RequestLimit.make(1)
+      const one = yield* ScriptedServer.make({
+        handlers: { "tools/call": () => Effect.delay(Effect.succeed({ content: [], big: "x" }), "1 second") }
+      })
+      const other = yield* ScriptedServer.make({ handlers: { "tools/call": () => Effect.never } })
+      const session = yield* McpSession.open(one.channel, { requests })
+      const rival = yield* McpSession.open(other.channel, { requests })
+      const answered = yield* forkExit(session.request("tools/call", { name: "a" }))
+      yield* one.awaitReceived("tools/call")
+      yield* forkExit(rival.request("tools/call", { name: "b" }))
+      const waiting = yield* forkExit(session.request("tools/call", { name: "c" }))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(answered)
+      yield* other.awaitReceived("tools/call")
+      yield* Fiber.interrupt(waiting)
+      yield* one.disconnect()
+      const frames = framesOf(yield* session.closed)!
+      assert.lengthOf(yield* one.receivedOf("tools/call"), 1)
+      assert.deepStrictEqual(frames.slice(-2), ["> (tools/call)", "< (the answer to 2)"])
     }))
 
   it.scoped("what the server was given and repeats does not show, as a value, a key, a number or a name", () =>

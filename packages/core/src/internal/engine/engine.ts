@@ -448,7 +448,11 @@ export class Engine {
    * closing, never by cancelling.
    */
   private abandon(pending: Pending, reason: string): void {
-    if (pending.unsent !== undefined) return
+    if (pending.unsent !== undefined) {
+      // No word of it goes over the wire, after which they would be forgotten.
+      if (this.pending.size === 0) this.frames.forget()
+      return
+    }
     if (pending.method !== "initialize") {
       this.postUnawaited({
         jsonrpc: "2.0",
