@@ -4,8 +4,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CatalogStore, McpManager } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Effect, Exit, Layer } from "effect"
-import { failure, fake, over, phases, timed } from "./kit.js"
+import { Cause, Effect, Exit, Layer } from "effect"
+import { failure, fake, type Line, over, phases, timed } from "./kit.js"
 
 const make = (options: unknown) =>
   Effect.asVoid(McpManager.make(options as McpManager.ManagerOptions)).pipe(
@@ -159,7 +159,9 @@ describe("McpManager: options", () => {
   it.scoped("a function for the options of connections that throws costs that server only", () =>
     Effect.gen(function*() {
       const [a, b] = yield* Effect.all([fake("a"), fake("b")])
+      const lines: Array<Line> = []
       const manager = yield* over([a, b], {
+        lines,
         connection: ({ name }) => {
           if (name === "b") throw new Error("scripted")
           return {}
@@ -167,6 +169,9 @@ describe("McpManager: options", () => {
       })
       assert.deepStrictEqual(yield* manager.connectAll, ["a"])
       assert.strictEqual(yield* phases(manager), "a connected, b failed")
+      const errors = lines.filter((_) => _.level === "ERROR")
+      assert.deepStrictEqual(errors.map((_) => _.server), ["b"])
+      assert.include(Cause.pretty(errors[0]!.cause), "scripted")
       const bad = yield* over([a, b], {
         connection: ({ name }) => name === "b" ? { retry: { base: -1 } as never, reconnect: { coolDown: -1 } } : {}
       })

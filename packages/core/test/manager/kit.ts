@@ -288,6 +288,7 @@ export interface Line {
   readonly level: string
   readonly server: unknown
   readonly text: string
+  readonly cause: Cause.Cause<unknown>
 }
 
 /** Notes what is logged, at every level. */
@@ -295,9 +296,9 @@ export const noting = (lines: Array<Line>) =>
   Layer.merge(Logger.minimumLogLevel(LogLevel.All), Logger.replace(Logger.defaultLogger, noter(lines)))
 
 const noter = (lines: Array<Line>) =>
-  Logger.make(({ annotations, logLevel, message }) => {
+  Logger.make(({ annotations, cause, logLevel, message }) => {
     const [server] = [...annotations].filter(([key]) => key === "mcp.server").map(([, value]) => value)
-    lines.push({ level: logLevel.label, server, text: String(message) })
+    lines.push({ level: logLevel.label, server, text: String(message), cause })
   })
 
 /** The lines that this causes are noted there and nowhere else; without a place they are lost. */

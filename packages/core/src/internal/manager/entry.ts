@@ -181,6 +181,7 @@ export class Entry {
       if (Exit.isFailure(exit)) {
         yield* Scope.close(scope, exit)
         // What the application has given for it may have died; whoever wants all servers goes on with the others.
+        if (Cause.isDie(exit.cause)) yield* this.tellDeath(exit.cause)
         return yield* Effect.fail(Option.getOrElse(Cause.failureOption(exit.cause), () => unmade(this.name)))
       }
       if (this.shut) yield* exit.value.disableBecause(closedByManager)
@@ -190,6 +191,7 @@ export class Entry {
         return yield* Effect.fail(Reasons.released(this.name))
       }
       this.opened = { connection: exit.value, scope }
+      this.isDeathTold = false
       this.changed()
       return exit.value
     })
@@ -337,6 +339,19 @@ export class Entry {
     return Effect.void
   })
 
+  private isDeathTold = false
+
+  /** Once until there is a connection: each attempt may try it several times. */
+  private tellDeath(cause: Cause.Cause<unknown>): Effect.Effect<void> {
+    if (this.isDeathTold) return Effect.void
+    this.isDeathTold = true
+    return Effect.annotateLogs(
+      Effect.logError(`the server has no connection: ${hasDied}`, cause),
+      "mcp.server",
+      this.name
+    )
+  }
+
   private log(error: McpError.McpError): Effect.Effect<void> {
     return Effect.annotateLogs(
       Effect.logWarning(`the server could not be connected: ${error.message}`),
@@ -455,13 +470,15 @@ export class Entry {
   }
 }
 
+const hasDied = "what gives the options of the connection, or its store, has died"
+
 /** What the application gives for a connection may die. */
 const unmade = (server: string): McpError.ConfigInvalid =>
   new McpError.ConfigInvalid({
     server,
     operation: "configure",
     executed: "no",
-    problems: [{ field: "connection", problem: "what gives the options of the connection, or its store, has died" }]
+    problems: [{ field: "connection", problem: hasDied }]
   })
 
 const upPhases: ReadonlySet<ServerStatus["phase"]> = new Set(["connected", "reconnecting", "idle"])
