@@ -1,7 +1,8 @@
 /**
  * The wire of a session, listened to.
  *
- * Owns: that every message is heard once, in order, both ways; who hears it; that nobody who listens can do harm.
+ * Owns: that every message is heard once, in order, both ways; who hears it; that nobody who listens can do harm. Of what
+ * arrives while the wire is still opening, before it is known what must not show, the first 64 messages are heard.
  * May not touch: what is sent and received.
  */
 import * as Effect from "effect/Effect"
@@ -76,7 +77,7 @@ export const tapped = (
   }
 }
 
-/** What is heard before it is known what must not show. */
+/** What is kept until it is known what must not show. */
 const mostEarly = 64
 
 /** One session of a server, through a tap. */
