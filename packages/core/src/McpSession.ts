@@ -44,6 +44,7 @@ import type { Supervised } from "./internal/engine/supervised.js"
 import type { Place, Turnstile } from "./internal/engine/turnstile.js"
 import { Warnings } from "./internal/engine/warnings.js"
 import { acquireRelease, addFinalizer } from "./internal/finalizers.js"
+import { mergedMeta } from "./internal/protocol/json.js"
 import { shownAs } from "./internal/shownAs.js"
 import type { Metered } from "./internal/telemetry/meter.js"
 import * as Spans from "./internal/telemetry/spans.js"
@@ -450,7 +451,7 @@ const make = (parts: Parts): Supervised => {
   const requestWith: McpSession["requestWith"] = (method, params, decode, options) => {
     const progress = method === "tools/call"
     if (options === undefined) return engine.request(method, params, decode, calls.default(progress))
-    const withMeta = options.meta === undefined ? params : withAll(params, options.meta)
+    const withMeta = options.meta === undefined ? params : { ...params, _meta: mergedMeta(params, options.meta) }
     const { begins, onProgress } = options as RequestOptions & Begins
     const send = (sink: ((progress: McpProtocol.Progress) => void) | undefined, beginning?: Beginning) =>
       Either.match(calls.make(method, options, progress, sink, beginning), {
@@ -506,12 +507,6 @@ const make = (parts: Parts): Supervised => {
   }
   return shownAs(session, "McpSession", () => ({ server, generation, transport: info.transport }))
 }
-
-/** Parameters may have a `_meta` of their own. */
-const withAll = (params: McpProtocol.JsonObject | undefined, meta: McpProtocol.JsonObject): McpProtocol.JsonObject => ({
-  ...params,
-  _meta: typeof params?._meta === "object" ? { ...params._meta, ...meta } : meta
-})
 
 const anyResult: Decoder<unknown> = (value) => ({ value })
 

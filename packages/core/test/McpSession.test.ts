@@ -494,6 +494,14 @@ describe("requests", () => {
       assert.isFalse(Object.isFrozen(args) || Object.isFrozen(args.a))
       const [sent] = yield* server.receivedOf("tools/call")
       assert.deepStrictEqual(sent!.params._meta, { trace: "t", progressToken: sent!.id })
+
+      for (const _meta of [["x"], null, "x", { own: 1 }]) {
+        yield* session.request("x/raw", { _meta } as never, { meta: { trace: "t" } }).pipe(Effect.ignore)
+      }
+      assert.deepStrictEqual((yield* server.receivedOf("x/raw")).map((_) => _.params._meta), [
+        ...[1, 2, 3].map(() => ({ trace: "t" })),
+        { own: 1, trace: "t" }
+      ])
     }))
 })
 

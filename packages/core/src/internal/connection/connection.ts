@@ -13,7 +13,7 @@ import * as Stream from "effect/Stream"
 import * as McpConfig from "../../McpConfig.js"
 import type { CallOptions, ConnectionOptions, McpConnection, Operation } from "../../McpConnection.js"
 import type * as McpError from "../../McpError.js"
-import * as McpProtocol from "../../McpProtocol.js"
+import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import * as RetryPolicy from "../../RetryPolicy.js"
 import * as Catalog from "../catalog/catalog.js"
@@ -21,6 +21,7 @@ import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import { addFinalizer } from "../finalizers.js"
 import { Hub } from "../hub.js"
+import { mergedMeta } from "../protocol/json.js"
 import { shownAs } from "../shownAs.js"
 import { Meter } from "../telemetry/meter.js"
 import * as Spans from "../telemetry/spans.js"
@@ -151,14 +152,13 @@ const visible = (
   )
   const awaitReady = Effect.map(live, (_) => _.session.info)
   const performInSpan = <A>(operation: Operation<A>, budget?: Budget): Effect.Effect<A, McpError.McpError> =>
-    Effect.withFiberRuntime((fiber) =>
-      calls.perform(Spans.spanOf(fiber) === undefined ? operation : tracing.telling(operation), budget)
-    )
+    Effect.withFiberRuntime((fiber) => calls.perform(tracing.tellingIn(Spans.spanOf(fiber), operation), budget))
   const performWith = <A>(operation: Operation<A>, budget?: Budget): Effect.Effect<A, McpError.McpError> =>
-    Effect.withFiberRuntime((fiber) => {
-      if (Spans.isTraced(fiber)) return tracing.span(operation, calls.perform(tracing.telling(operation), budget))
-      return calls.perform(Spans.spanOf(fiber) === undefined ? operation : tracing.telling(operation), budget)
-    })
+    Effect.withFiberRuntime((fiber) =>
+      Spans.isTraced(fiber)
+        ? tracing.span(operation, calls.perform(tracing.telling(operation), budget))
+        : calls.perform(tracing.tellingIn(Spans.spanOf(fiber), operation), budget)
+    )
   const connection: Connection = {
     server,
     config,
@@ -240,8 +240,8 @@ const withOwnMeta = (
   options: CallOptions | undefined,
   params: McpProtocol.JsonObject | undefined
 ): CallOptions | undefined => {
-  const own = params?._meta
-  return McpProtocol.isObject(own) ? { ...options, meta: { ...own, ...options?.meta } } : options
+  const meta = mergedMeta(params, options?.meta)
+  return meta === options?.meta ? options : { ...options, meta }
 }
 
 /** What a raw request is about, if its method has a name in it. */

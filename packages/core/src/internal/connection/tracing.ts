@@ -85,6 +85,11 @@ export class Tracing {
     }
   }
 
+  /** For where there may be a span, although nobody traces. */
+  tellingIn<A>(span: Tracer.AnySpan | undefined, operation: Operation<A>): Operation<A> {
+    return span === undefined ? operation : this.telling(operation)
+  }
+
   /** The same operation, which says in its span what it is sent with, and tells the server of it. */
   telling<A>(operation: Operation<A>): Operation<A> {
     const { idempotent, method, options, target, uri } = operation

@@ -1,7 +1,7 @@
 /**
  * JSON values as they come from a server.
  *
- * Owns: what a JSON object is, freezing, and how large a value is.
+ * Owns: what a JSON object is, freezing, how large a value is, and how what is sent gets more `_meta`.
  */
 import type { JsonObject } from "../../McpProtocol.js"
 
@@ -20,6 +20,12 @@ export const maxDepth = 256
  * @category guards
  */
 export const isObject = (u: unknown): u is JsonObject => typeof u === "object" && u !== null && !Array.isArray(u)
+
+/** What parameters have as `_meta` of their own, with more, which wins. What is no object says nothing. */
+export const mergedMeta = (params: JsonObject | undefined, meta: JsonObject | undefined): JsonObject | undefined => {
+  const own = params?._meta
+  return isObject(own) ? { ...own, ...meta } : meta
+}
 
 /**
  * Freezes a JSON value in place and everything inside it. Answers `false`, leaving the value unusable, when it is nested
