@@ -29,6 +29,7 @@ import type * as McpSession from "../../McpSession.js"
 import type * as RetryPolicy from "../../RetryPolicy.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
+import * as Methods from "../protocol/methods.js"
 import { retryAfter } from "../retry/budget.js"
 import * as Stepper from "../retry/stepper.js"
 import * as ErrorType from "../telemetry/errorType.js"
@@ -62,26 +63,6 @@ export class Budget {
     )
   }
 }
-
-/** Methods that may run twice without harm. */
-const idempotentMethods: ReadonlySet<string> = new Set([
-  "ping",
-  "tools/list",
-  "prompts/list",
-  "prompts/get",
-  "resources/list",
-  "resources/templates/list",
-  "resources/read",
-  "resources/subscribe",
-  "resources/unsubscribe",
-  "completion/complete",
-  "logging/setLevel",
-  "skills/get",
-  "skills/list",
-  "tasks/get",
-  "tasks/list",
-  "tasks/result"
-])
 
 /** One logical call under way. */
 interface Call<A> {
@@ -207,7 +188,7 @@ export class Calls {
 
   private isIdempotent<A>({ operation }: Call<A>): boolean {
     if (operation.idempotent !== undefined) return operation.idempotent
-    if (idempotentMethods.has(operation.method)) return true
+    if (Methods.isIdempotent(operation.method)) return true
     return operation.method === "tools/call" && operation.target !== undefined && this.config.trusted === true &&
       Known.isIdempotent(this.owner.catalog.tools.find(operation.target))
   }

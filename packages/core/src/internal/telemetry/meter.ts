@@ -14,36 +14,14 @@ import type * as McpError from "../../McpError.js"
 import * as McpMetrics from "../../McpMetrics.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
+import * as Methods from "../protocol/methods.js"
 import * as ErrorType from "./errorType.js"
 
 type Tags = ReadonlyArray<MetricLabel.MetricLabel>
 
 const tagged = (tags: Tags, key: string, value: string): Tags => [...tags, MetricLabel.make(key, value)]
 
-/** Requests that we send. */
-const methods: ReadonlySet<string> = new Set([
-  "initialize",
-  "ping",
-  "tools/call",
-  "tools/list",
-  "prompts/get",
-  "prompts/list",
-  "resources/list",
-  "resources/read",
-  "resources/subscribe",
-  "resources/templates/list",
-  "resources/unsubscribe",
-  "skills/get",
-  "skills/list",
-  "completion/complete",
-  "logging/setLevel",
-  "tasks/cancel",
-  "tasks/get",
-  "tasks/list",
-  "tasks/result"
-])
-
-const known = (method: string): string => methods.has(method) ? method : ErrorType.other
+const known = (method: string): string => Methods.isKnown(method) ? method : ErrorType.other
 
 /** The tags of one metric, by one of a bounded number of last tags. */
 class Family {
