@@ -450,13 +450,15 @@ const make = (parts: Parts): Supervised => {
   const { calls, engine, inbox, quiet, streamState, warnings } = parts
   const requestWith: McpSession["requestWith"] = (method, params, decode, options) => {
     const progress = method === "tools/call"
-    if (options === undefined) return engine.request(method, params, decode, calls.default(progress))
+    const usual = calls.usual(options, progress)
+    if (options === undefined) return engine.request(method, params, decode, usual!)
     const withMeta = options.meta === undefined ? params : { ...params, _meta: mergedMeta(params, options.meta) }
-    const { begins, onProgress } = options as RequestOptions & Begins
+    const { begins, named, onProgress } = options as RequestOptions & Begins & Waited
+    if (usual !== undefined) return engine.request(method, withMeta, decode, usual, named)
     const send = (sink: ((progress: McpProtocol.Progress) => void) | undefined, beginning?: Beginning) =>
       Either.match(calls.make(method, options, progress, sink, beginning), {
         onLeft: Effect.fail,
-        onRight: (call) => engine.request(method, withMeta, decode, call)
+        onRight: (call) => engine.request(method, withMeta, decode, call, named)
       })
     const failed = () => warnings.add("HandlerFailed", `the progress handler for ${method} failed`)
     if (begins === undefined) {

@@ -69,8 +69,7 @@ export const make = (
         return made
       })
 
-    const wanting = (config: McpConfig.ServerConfig) =>
-      Effect.flatMap(resolved(config, parts.secrets), authorizable)
+    const wanting = (config: McpConfig.ServerConfig) => Effect.flatMap(resolved(config, parts.secrets), authorizable)
 
     const of = (config: McpConfig.ServerConfig): Effect.Effect<Kept, McpError.McpError> =>
       Effect.flatMap(wanting(config), (_) => isTooPlain(_) ? Effect.fail(tooPlain(_)) : kept(_))

@@ -37,6 +37,12 @@ export interface Waited {
   readonly named?: ((id: number) => void) | undefined
 }
 
+/** Whether they say nothing that a call of its own would be made for: only what it is sent with, or who is told its id. */
+const isUsual = (options: Wishes & Waited & Begins & { readonly onProgress?: unknown }): boolean =>
+  options.timeout === undefined && options.maxTotal === undefined && options.onProgress === undefined &&
+  options.waited === undefined && options.ungated === undefined && options.unattended === undefined &&
+  options.begins === undefined
+
 /** The calls of one session: both defaults are made once, so that a call without options allocates nothing for them. */
 export class Calls {
   private readonly plain: Call
@@ -52,7 +58,9 @@ export class Calls {
     this.withProgress = { idle, total, progress: true, onProgress: undefined, beginning: undefined }
   }
 
-  default(progress: boolean): Call {
+  /** The usual call, where these options ask for no other. */
+  usual(options: Parameters<typeof isUsual>[0] | undefined, progress: boolean): Call | undefined {
+    if (options !== undefined && !isUsual(options)) return undefined
     return progress ? this.withProgress : this.plain
   }
 
@@ -85,8 +93,7 @@ export class Calls {
       idleFrom: wishes.waited?.idleFrom,
       totalFrom: wishes.waited?.totalFrom,
       ungated: wishes.ungated,
-      unattended: wishes.unattended,
-      named: wishes.named
+      unattended: wishes.unattended
     })
   }
 }

@@ -100,7 +100,9 @@ export class Engine {
     method: string,
     params: McpProtocol.JsonObject | undefined,
     decode: Decoder<A>,
-    call: Call
+    call: Call,
+    /** Told the id, once there is one. Synchronous and total. */
+    named?: (id: number) => void
   ): Effect.Effect<A, McpError.McpError> {
     return Effect.uninterruptibleMask((restore) => {
       let pending: Pending | undefined = undefined
@@ -111,7 +113,7 @@ export class Engine {
           return
         }
         pending = this.register(method, params, decode, resume as Pending["resume"], call)
-        call.named?.(pending.id)
+        named?.(pending.id)
         if (call.totalFrom !== undefined && this.isOver(pending)) return
         if (
           pending.ungated || (this.queue.size === 0 && this.underWay <= this.concurrency && this.isPermitted(pending))

@@ -57,8 +57,6 @@ export interface Call {
   readonly ungated?: boolean | undefined
   /** Nobody of the application's waits for it: it does not count as use. */
   readonly unattended?: boolean | undefined
-  /** Told the id, once there is one. Synchronous and total. */
-  readonly named?: ((id: number) => void) | undefined
 }
 
 /** Where the engine hands on what is not an answer. All total and synchronous. */
