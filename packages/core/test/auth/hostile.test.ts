@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { McpConfig } from "@mcp-runtime/core"
-import { HttpExchange, McpAuth, McpSession } from "@mcp-runtime/core"
+import type { HttpExchange, McpConfig } from "@mcp-runtime/core"
+import { McpAuth, McpSession } from "@mcp-runtime/core"
 import { Effect, Either, Logger, TestClock } from "effect"
 import { Memory } from "../../src/internal/auth/memory.js"
 import * as Reasons from "../../src/internal/auth/reasons.js"
