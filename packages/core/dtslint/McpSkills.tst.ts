@@ -15,12 +15,12 @@ describe("McpSkills", () => {
       Effect.Effect<McpSkills.Skill, McpError.McpError>
     >()
     expect(McpSkills.load(connection, skill)).type.toBe<Effect.Effect<McpSkills.LoadedSkill, McpError.McpError>>()
-    expect(McpSkills.read(loaded, "a.md")).type.toBe<Effect.Effect<McpSkills.SkillContent, McpError.McpError>>()
+    expect(loaded.read("a.md")).type.toBe<Effect.Effect<McpSkills.SkillContent, McpError.McpError>>()
     expect(McpSkills.list).type.toBeCallableWith(connection, { replay: "never", timeout: "1 second" })
   })
 
   it("reads files of a skill that was loaded, and of nothing else", () => {
-    expect(McpSkills.read).type.not.toBeCallableWith(skill, "a.md")
+    expect(skill).type.not.toHaveProperty("read")
     expect(McpSkills.load).type.not.toBeCallableWith(connection, "skill://a/SKILL.md")
   })
 

@@ -142,7 +142,7 @@ export const get: (
  *
  * const forms = Effect.fnUntraced(function*(connection: McpConnection.McpConnection, entry: McpSkills.Skill) {
  *   const skill = yield* McpSkills.load(connection, entry)
- *   const { text } = yield* McpSkills.read(skill, "references/FORMS.md")
+ *   const { text } = yield* skill.read("references/FORMS.md")
  *   return [skill.instructions, text]
  * })
  * ```
@@ -155,18 +155,6 @@ export const load: (
   skill: Skill,
   options?: CallOptions
 ) => Effect.Effect<LoadedSkill, McpError.McpError> = internal.load
-
-/**
- * Reads one file of a loaded skill: see `LoadedSkill.read`.
- *
- * @since 0.1.0
- * @category operations
- */
-export const read = (
-  skill: LoadedSkill,
-  path: string,
-  options?: CallOptions
-): Effect.Effect<SkillContent, McpError.McpError> => skill.read(path, options)
 
 /**
  * What a person's approval of a skill is to be kept with: it changes with the server, the URI, and with each file that is

@@ -217,17 +217,17 @@ describe("files that are not those of the entry", () => {
     Effect.gen(function*() {
       const { connection, files, reads } = yield* serving({ files: { [forms]: formsText.replace("F", "E") } })
       const skill = yield* loaded(connection)
-      const first = yield* failure(McpSkills.read(skill, "references/FORMS.md"))
+      const first = yield* failure(skill.read("references/FORMS.md"))
       assert.include(first, { _tag: "InvalidResult", executed: "yes" })
       files.set(forms, formsText)
       for (const path of ["references/FORMS.md", "SKILL.md", "none"]) {
-        const error = yield* failure(McpSkills.read(skill, path))
+        const error = yield* failure(skill.read(path))
         assert.include(error, { _tag: "InvalidResult", executed: "no" })
         assert.include(error.message, "FORMS.md")
       }
       assert.deepStrictEqual(yield* reads, [main, forms])
       const again = yield* McpSkills.load(connection, yield* McpSkills.get(connection, main))
-      assert.strictEqual((yield* McpSkills.read(again, "references/FORMS.md")).text, formsText)
+      assert.strictEqual((yield* again.read("references/FORMS.md")).text, formsText)
     }))
 
   it.scoped("hostile server: a file that was under way when another one was refused is not given out", () =>
@@ -243,10 +243,10 @@ describe("files that are not those of the entry", () => {
         }
       })
       const skill = yield* loaded(connection)
-      const slow = yield* Effect.fork(failure(McpSkills.read(skill, forms)))
+      const slow = yield* Effect.fork(failure(skill.read(forms)))
       yield* server.awaitReceived((_) => _.params.uri === forms)
       mainText = evil
-      yield* failure(McpSkills.read(skill, "SKILL.md"))
+      yield* failure(skill.read("SKILL.md"))
       yield* Deferred.succeed(released, undefined)
       const error = yield* Fiber.join(slow)
       assert.include(error, { _tag: "InvalidResult", executed: "yes" })
@@ -258,9 +258,9 @@ describe("files that are not those of the entry", () => {
       const { connection, files } = yield* serving()
       const skill = yield* loaded(connection)
       files.delete(forms)
-      assert.include(yield* failure(McpSkills.read(skill, forms)), { _tag: "RemoteError", code: -32602 })
+      assert.include(yield* failure(skill.read(forms)), { _tag: "RemoteError", code: -32602 })
       files.set(forms, formsText)
-      assert.strictEqual((yield* McpSkills.read(skill, forms)).text, formsText)
+      assert.strictEqual((yield* skill.read(forms)).text, formsText)
     }))
 })
 
@@ -294,7 +294,7 @@ describe("hostile model output: what can be asked for", () => {
           "x".repeat(100_000)
         ]
       ) {
-        const error = yield* failure(McpSkills.read(skill, path))
+        const error = yield* failure(skill.read(path))
         assert.include(error, { _tag: "ConfigInvalid", operation: "resources/read", executed: "no" }, path)
         assert.include(error.message, `the skill "pdf-processing"; it has SKILL.md, references/FORMS.md`)
         assert.isBelow(error.message.length, 500)
@@ -303,7 +303,7 @@ describe("hostile model output: what can be asked for", () => {
       }
       assert.deepStrictEqual(yield* reads, [main])
       // It was a mistake of who asked: the skill is as good as before.
-      assert.strictEqual((yield* McpSkills.read(skill, forms)).text, formsText)
+      assert.strictEqual((yield* skill.read(forms)).text, formsText)
     }))
 
   it.scoped("an entry of another server, a changed one, and one that can't be checked are not loaded", () =>

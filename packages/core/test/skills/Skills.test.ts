@@ -185,7 +185,7 @@ describe("files", () => {
       assert.strictEqual(skill.instructions, instructions)
       assert.strictEqual(skill.skill.uri, main)
       assert.deepStrictEqual(yield* reads, [main])
-      const content = yield* McpSkills.read(skill, "references/FORMS.md")
+      const content = yield* skill.read("references/FORMS.md")
       assert.strictEqual(content.text, formsText)
       assert.include(content, { uri: forms, path: "references/FORMS.md", mimeType: "text/markdown" })
       assert.deepStrictEqual(Buffer.from(content.bytes).toString(), formsText)
@@ -213,10 +213,10 @@ describe("files", () => {
       })
       const skill = yield* loaded(connection)
       assert.strictEqual(skill.instructions, instructions)
-      const content = yield* McpSkills.read(skill, "a b.png")
+      const content = yield* skill.read("a b.png")
       assert.isUndefined(content.text)
       assert.deepStrictEqual([...content.bytes], [...image])
-      assert.strictEqual((yield* McpSkills.read(skill, "empty")).text, "")
+      assert.strictEqual((yield* skill.read("empty")).text, "")
     }))
 
   it.scoped("a path is understood as a text refers to it: from the root of the skill, also with dots, encoded, or as a URI", () =>
@@ -236,10 +236,10 @@ describe("files", () => {
           forms
         ]
       ) {
-        assert.strictEqual((yield* McpSkills.read(skill, path)).uri, forms, path)
+        assert.strictEqual((yield* skill.read(path)).uri, forms, path)
       }
       for (const path of ["My Guide.md", "My%20Guide.md", spaced]) {
-        assert.include(yield* McpSkills.read(skill, path), { uri: spaced, path: "My Guide.md", text: "g" }, path)
+        assert.include(yield* skill.read(path), { uri: spaced, path: "My Guide.md", text: "g" }, path)
       }
     }))
 
@@ -302,6 +302,6 @@ describe("a server made with the SDK", () => {
       const listed = yield* only(connection)
       assert.deepStrictEqual(yield* McpSkills.get(connection, main), listed)
       const skill = yield* McpSkills.load(connection, listed)
-      assert.strictEqual((yield* McpSkills.read(skill, "references/FORMS.md")).text, formsText)
+      assert.strictEqual((yield* skill.read("references/FORMS.md")).text, formsText)
     }).pipe(Effect.provide(McpTransport.layerFetch)))
 })

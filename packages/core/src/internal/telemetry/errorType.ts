@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import type * as McpError from "../../McpError.js"
 
 /** A tool that has run and says that it failed. */
-export const toolError = "tool_error"
+const toolError = "tool_error"
 
 export const interrupted = "Interrupted"
 

@@ -6,7 +6,7 @@
  */
 import * as Secrets from "../secrets.js"
 
-export interface Rendered {
+interface Rendered {
   readonly text: string
   /** Whether something was left out. */
   readonly cut: boolean

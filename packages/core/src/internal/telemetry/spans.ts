@@ -50,7 +50,7 @@ export const withoutParent = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.E
       Context.omit(Tracer.ParentSpan)(context as Context.Context<R | Tracer.ParentSpan>) as Context.Context<R>
   )
 
-export interface SpanOptions<A> {
+interface SpanOptions<A> {
   readonly name: string
   readonly kind: Tracer.SpanKind
   readonly attributes: Attributes

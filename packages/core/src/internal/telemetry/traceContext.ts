@@ -28,7 +28,7 @@ const printable = /^[\x20-\x7e]+$/
 const written = (text: unknown, max: number): string | undefined =>
   typeof text === "string" && text.length <= max && printable.test(text) ? text : undefined
 
-export const traceparentOf = (span: Tracer.AnySpan): string | undefined => {
+const traceparentOf = (span: Tracer.AnySpan): string | undefined => {
   const traceparent = `00-${span.traceId}-${span.spanId}-${span.sampled ? "01" : "00"}`
   return ofOurs.test(traceparent) ? traceparent : undefined
 }

@@ -32,7 +32,7 @@ export interface Machine {
 }
 
 /** @internal */
-export const thisMachine: Machine = {
+const thisMachine: Machine = {
   processors: availableParallelism(),
   now: () => performance.now(),
   nextTurn: (run) => void setImmediate(run)
