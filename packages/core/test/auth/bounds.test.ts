@@ -498,6 +498,33 @@ describe("credentials of the application", () => {
         assert.isAtMost(world.count("token"), 2)
       }).pipe(Effect.provide(auth(world, World.tokens())))
     }))
+
+  it.scoped("a token that is revoked before its first use locks nobody out: a new one in half a minute, then less often", () =>
+    Effect.gen(function*() {
+      const world = World.make()
+      const refusing = (asked: World.Asked) =>
+        asked.kind === "mcp" ? { status: 401, headers: { "www-authenticate": "Bearer" } } : undefined
+      const tokensWithin = (seconds: number) =>
+        Effect.gen(function*() {
+          const before = world.count("token")
+          for (let i = 0; i < seconds; i++) {
+            yield* Effect.exit(Effect.scoped(open({ auth: clientCredentials })))
+            yield* TestClock.adjust("1 second")
+          }
+          return world.count("token") - before
+        })
+      world.script = refusing
+      yield* Effect.gen(function*() {
+        yield* Effect.exit(Effect.scoped(open({ auth: clientCredentials })))
+        yield* TestClock.adjust("31 seconds")
+        world.script = () => undefined
+        yield* Effect.scoped(open({ auth: clientCredentials }))
+        // It was accepted: the next bad moment is the first one again.
+        world.script = refusing
+        assert.isAtLeast(yield* tokensWithin(70), 2)
+        assert.isAtMost(yield* tokensWithin(600), 5)
+      }).pipe(Effect.provide(auth(world, World.tokens())))
+    }))
 })
 
 describe("what is not ours", () => {

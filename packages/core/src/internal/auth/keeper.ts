@@ -148,7 +148,7 @@ export class Keeper {
   }
 
   accepted(header: string): void {
-    if (this.unproven.size > 0) this.unproven.delete(tokenOf(header) ?? "")
+    if (this.unproven.size > 0 && this.unproven.delete(tokenOf(header) ?? "")) this.memory.proven()
   }
 
   /** Shows that a request comes from who has the key; nothing where its token needs no key. */

@@ -12,7 +12,8 @@ const longestWait = 60_000
 const personWait = 30_000
 const mostPages = 3
 const pagesWithin = 10 * 60_000
-const unprovenEvery = 5 * 60_000
+const firstUnproven = 30_000
+const longestUnproven = 5 * 60_000
 const mostRenewals = 30
 const renewalsWithin = 5 * 60_000
 
@@ -32,6 +33,7 @@ export class Memory {
   private pages: Array<number> = []
   private renewals: Array<number> = []
   private unprovenAt: number | undefined
+  private unprovenWait = firstUnproven
 
   recall(about: string, now: number): McpError.McpError | undefined {
     const { failure } = this
@@ -66,11 +68,20 @@ export class Memory {
     return true
   }
 
-  /** A token that was never accepted is to be renewed: now and then that helps, as servers have bad moments. */
+  /**
+   * A token that was never accepted is to be renewed: now and then that helps, as servers have bad moments and tokens are
+   * revoked before they are used; and less and less often where it does not.
+   */
   mayRenewUnproven(now: number): boolean {
-    if (this.unprovenAt !== undefined && isWithin(this.unprovenAt, now, unprovenEvery)) return false
+    if (this.unprovenAt !== undefined && isWithin(this.unprovenAt, now, this.unprovenWait)) return false
     this.unprovenAt = now
+    this.unprovenWait = Math.min(longestUnproven, this.unprovenWait * 2)
     return true
+  }
+
+  /** A token was accepted that had not been before. */
+  proven(): void {
+    this.unprovenWait = firstUnproven
   }
 
   /** A token is to be renewed because it was refused: whether a server that takes some requests does not want it too often. */
