@@ -8,11 +8,15 @@
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
+import { randomInt } from "node:crypto"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 
 const script = fileURLToPath(new URL("./peer/http.mjs", import.meta.url))
+
+/** Ports that no system gives to whoever connects: one of those would be taken by a stranger while a server is down. */
+const candidates = (): ReadonlyArray<number> => Array.from({ length: 20 }, () => 20_000 + randomInt(12_000))
 
 export class Peer {
   port = 0
@@ -32,8 +36,16 @@ export class Peer {
   /** Where it was before, if there was a before. */
   readonly up: Effect.Effect<void> = Effect.promise(async () => {
     if (this.child !== undefined) return
+    for (const port of this.port === 0 ? candidates() : [this.port]) {
+      if (await this.startsAt(port)) return
+      await Effect.runPromise(this.down)
+    }
+    throw new Error(`${this.name} did not start at port ${this.port}`)
+  })
+
+  private async startsAt(port: number): Promise<boolean> {
     const { answers, isGuarded } = this.args
-    const child = spawn(process.execPath, [script, answers, String(this.port), ...(isGuarded ? ["guarded"] : [])], {
+    const child = spawn(process.execPath, [script, answers, String(port), ...(isGuarded ? ["guarded"] : [])], {
       stdio: ["pipe", "pipe", "inherit"],
       env: { PATH: process.env.PATH, SOAK_JOURNAL: this.journal }
     })
@@ -41,9 +53,9 @@ export class Peer {
     child.stdin.on("error", () => {})
     createInterface({ input: child.stdout }).on("line", (line) => this.waiting.shift()?.(line))
     const line = await Promise.race([this.line(), once(child, "exit").then(() => undefined)])
-    if (line === undefined) throw new Error(`${this.name} did not start at port ${this.port}`)
-    this.port = Number(line.slice("port ".length))
-  })
+    if (line !== undefined) this.port = Number(line.slice("port ".length))
+    return line !== undefined
+  }
 
   readonly down: Effect.Effect<void> = Effect.promise(async () => {
     const { child } = this
