@@ -4,9 +4,10 @@
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
@@ -25,16 +26,19 @@ export const within = <A, E, R>(
     Effect.runtime<R>(),
     (runtime) =>
       Effect.uninterruptible(Effect.async<Option.Option<Exit.Exit<A, E>>>((resume) => {
-        const fork = Runtime.runFork(runtime)
-        const waiting = fork(Effect.interruptible(effect))
-        const ended = waiting.unsafePoll()
-        if (ended !== null) return resume(Effect.succeed(Option.some(ended)))
+        // Who closes may have been interrupted, which a child would not inherit.
+        const fork = Runtime.runFork(Runtime.deleteFiberRef(runtime, FiberRef.interruptedCause))
+        // A fiber that fails is logged by Effect as one that nobody handles.
+        const waiting = fork(Effect.uninterruptible(Effect.exit(Effect.interruptible(effect))))
+        const ended = () => Option.fromNullable(waiting.unsafePoll()).pipe(Option.map(Exit.flatten))
+        const atOnce = ended()
+        if (Option.isSome(atOnce)) return resume(Effect.succeed(atOnce))
         const timer = fork(Effect.interruptible(Effect.sleep(limit)))
         waiting.addObserver(() => timer.unsafeInterruptAsFork(FiberId.none))
         timer.addObserver(() => {
-          const ended = waiting.unsafePoll()
-          if (ended === null) waiting.unsafeInterruptAsFork(FiberId.none)
-          resume(Effect.succeed(Option.fromNullable(ended)))
+          const outcome = ended()
+          if (Option.isNone(outcome)) waiting.unsafeInterruptAsFork(FiberId.none)
+          resume(Effect.succeed(outcome))
         })
       }))
   )

@@ -5,6 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as McpConfig from "../McpConfig.js"
 import * as McpError from "../McpError.js"
+import { firstOf } from "./within.js"
 
 /** `known` is asked when the time is over: what can be said of how far it has come. */
 export const withinHandshake = <A>(
@@ -13,9 +14,9 @@ export const withinHandshake = <A>(
   known: () => Pick<McpError.RequestTimeout, "detail" | "stderrTail" | "lastFrames">
 ): Effect.Effect<A, McpError.McpError> => {
   const { handshake } = McpConfig.timeoutsOf(config)
-  return handshake === null ? effect : Effect.timeoutFail(effect, {
-    duration: handshake,
-    onTimeout: () =>
+  if (handshake === null) return effect
+  const tooLate = Effect.suspend(() =>
+    Effect.fail(
       new McpError.RequestTimeout({
         server: config.name,
         operation: "open",
@@ -24,5 +25,8 @@ export const withinHandshake = <A>(
         millis: Duration.toMillis(handshake),
         ...known()
       })
-  })
+    )
+  )
+  // An interruption that comes just before `Effect.timeoutFail` (3.22.4) has started its two fibers reaches neither of them.
+  return firstOf(effect, Effect.zipRight(Effect.sleep(handshake), tooLate))
 }

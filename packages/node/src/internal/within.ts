@@ -4,6 +4,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
+import * as FiberRef from "effect/FiberRef"
 import * as Runtime from "effect/Runtime"
 
 /**
@@ -15,8 +16,10 @@ import * as Runtime from "effect/Runtime"
 export const within = (effect: Effect.Effect<unknown>, limit: Duration.DurationInput): Effect.Effect<boolean> =>
   Effect.flatMap(Effect.runtime<never>(), (runtime) =>
     Effect.uninterruptible(Effect.async<boolean>((resume) => {
-      const fork = Runtime.runFork(runtime)
-      const waiting = fork(Effect.interruptible(effect))
+      // Who closes may have been interrupted, which a child would not inherit.
+      const fork = Runtime.runFork(Runtime.deleteFiberRef(runtime, FiberRef.interruptedCause))
+      // A fiber that fails is logged by Effect as one that nobody handles.
+      const waiting = fork(Effect.uninterruptible(Effect.exit(Effect.interruptible(effect))))
       if (waiting.unsafePoll() !== null) return resume(Effect.succeed(true))
       const timer = fork(Effect.interruptible(Effect.sleep(limit)))
       waiting.addObserver(() => timer.unsafeInterruptAsFork(FiberId.none))
