@@ -178,11 +178,11 @@ const leastSteps: { readonly [name: string]: number } = { "close at the start": 
 
 /** Every how manieth turn of the fibers is tried. What is not here differs from another in what it waits for only. */
 const strides: { readonly [name: string]: number } = {
-  connect: strideOf(11),
+  connect: strideOf(19),
   call: strideOf(2),
-  reconnect: strideOf(13),
-  close: strideOf(11),
-  "call after a loss": strideOf(17)
+  reconnect: strideOf(23),
+  close: strideOf(19),
+  "call after a loss": strideOf(29)
 }
 
 /** What ends a process in its course. */
@@ -261,7 +261,7 @@ describe("interrupted: the owner of the scope", () => {
     Effect.scoped(Effect.flatMap(target, (made) => sweep((at) => life(made, at, sort.fine), sort)))
   it.live(
     "at the turns of the fibers, with a scripted server",
-    () => swept(scripted, { fine: true, atLeast: 100, stride: strideOf(29) }),
+    () => swept(scripted, { fine: true, atLeast: 100, stride: strideOf(59) }),
     sweepTime
   )
   for (const [wire, target] of Object.entries(wires)) {

@@ -197,7 +197,7 @@ describe("McpManager: one after the other", () => {
   }
 })
 
-const stride = strideOf(4)
+const stride = strideOf(6)
 
 describe("McpManager: interrupted at every moment", () => {
   for (const mode of ["parallel", "sequential"] as const) {
