@@ -54,7 +54,8 @@ export class Peer {
     createInterface({ input: child.stdout }).on("line", (line) => this.waiting.shift()?.(line))
     const line = await Promise.race([this.line(), once(child, "exit").then(() => undefined)])
     if (line !== undefined) this.port = Number(line.slice("port ".length))
-    return line !== undefined
+    // Somebody may have taken it down while it started.
+    return line !== undefined || this.child !== child
   }
 
   readonly down: Effect.Effect<void> = Effect.promise(async () => {
