@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { McpConfig, McpError, McpProtocol, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Chunk, Deferred, Effect, Exit, Fiber, Ref, Stream, TestClock } from "effect"
+import { macrotask } from "./gateWire.js"
 
 const call = (session: McpSession.McpSession, name: string, options?: McpSession.RequestOptions) =>
   McpSession.callTool(session, { name, arguments: {} }, options)
@@ -731,6 +732,41 @@ describe("progress", () => {
       yield* server.awaitStats((_) => _.handling === 0)
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(fiber)
+    }))
+
+  it.scoped("progress: none is told after the end of the call, at whatever moment it is interrupted", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make({
+        handlers: {
+          "tools/call": (request) =>
+            Effect.succeed(ScriptedServer.before(
+              Array.from({ length: 5 }, (_, i) => ScriptedServer.progress(request, { progress: i })),
+              { content: [] }
+            ))
+        }
+      })
+      const session = yield* McpSession.open(server.channel)
+      let told = 0
+      for (let steps = 0; steps < 80; steps++) {
+        const late: Array<number> = []
+        let isOver = false
+        const called = call(session, "echo", {
+          onProgress: ({ progress }) => Effect.sync(() => isOver ? late.push(progress) : told++)
+        })
+        // Whoever has called goes on, and its fibers do not end with it.
+        const fiber = yield* Effect.uninterruptibleMask((restore) =>
+          Effect.exit(restore(called)).pipe(
+            Effect.tap(() => Effect.sync(() => isOver = true)),
+            Effect.zipRight(macrotask),
+            Effect.forkDaemon
+          )
+        )
+        for (let i = 0; i < steps; i++) yield* Effect.yieldNow()
+        yield* Fiber.interruptFork(fiber)
+        yield* Fiber.await(fiber)
+        assert.deepStrictEqual(late, [], `after ${steps} turns`)
+      }
+      assert.isAbove(told, 20)
     }))
 
   it.scoped("progress of nobody is counted", () =>

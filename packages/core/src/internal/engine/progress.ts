@@ -8,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as Mailbox from "effect/Mailbox"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -28,14 +29,48 @@ export const withProgressToken = (
 
 type OnProgress = (progress: McpProtocol.Progress) => Effect.Effect<void, unknown>
 
-const reading = (
-  mailbox: Mailbox.Mailbox<McpProtocol.Progress>,
-  onProgress: OnProgress,
-  failed: () => void
-): Effect.Effect<void> =>
-  Stream.runForEach(
-    Mailbox.toStream(mailbox),
-    (progress) => Effect.suspend(() => onProgress(progress)).pipe(Effect.catchAllCause(() => Effect.sync(failed)))
+/**
+ * What is on its way to one reader. When it is over nothing more is handed out, also where the reader's fiber does not know of
+ * its interruption yet: its caller may have been interrupted before it was there.
+ */
+class Delivery {
+  private isOver = false
+
+  constructor(
+    private readonly mailbox: Mailbox.Mailbox<McpProtocol.Progress>,
+    private readonly onProgress: OnProgress,
+    private readonly failed: () => void
+  ) {}
+
+  readonly sink = (progress: McpProtocol.Progress): void => {
+    this.mailbox.unsafeOffer(progress)
+  }
+
+  readonly reading: Effect.Effect<void> = Effect.suspend(() =>
+    Stream.runForEach(Mailbox.toStream(this.mailbox), (progress) => this.isOver ? Effect.void : this.tell(progress))
+  )
+
+  /** All that has come is told. */
+  drained(reader: Fiber.RuntimeFiber<void>): Effect.Effect<unknown> {
+    return Effect.zipRight(this.mailbox.end, Fiber.await(reader))
+  }
+
+  end(reader: Fiber.RuntimeFiber<void>): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.isOver = true
+      reader.unsafeInterruptAsFork(FiberId.none)
+    })
+  }
+
+  private tell(progress: McpProtocol.Progress): Effect.Effect<void> {
+    return Effect.suspend(() => this.onProgress(progress)).pipe(Effect.catchAllCause(() => Effect.sync(this.failed)))
+  }
+}
+
+const delivery = (onProgress: OnProgress, failed: () => void): Effect.Effect<Delivery> =>
+  Effect.map(
+    Mailbox.make<McpProtocol.Progress>({ capacity, strategy: "sliding" }),
+    (mailbox) => new Delivery(mailbox, onProgress, failed)
   )
 
 /** The same for what goes on after the answer: all of it is delivered before the scope has closed. */
@@ -46,17 +81,14 @@ export const deliveringIn = (
 ): Effect.Effect<(progress: McpProtocol.Progress) => void> =>
   Effect.uninterruptible(
     Effect.gen(function*() {
-      const mailbox = yield* Mailbox.make<McpProtocol.Progress>({ capacity, strategy: "sliding" })
-      const reader = yield* Effect.forkDaemon(Effect.interruptible(reading(mailbox, onProgress, failed)))
-      const drained = within(Effect.zipRight(mailbox.end, Fiber.await(reader)), drainFor)
+      const progress = yield* delivery(onProgress, failed)
+      const reader = yield* Effect.forkDaemon(Effect.interruptible(progress.reading))
       yield* Scope.addFinalizerExit(scope, (exit) =>
         Effect.zipRight(
-          Exit.isInterrupted(exit) ? Effect.void : drained,
-          Fiber.interruptFork(reader)
+          Exit.isInterrupted(exit) ? Effect.void : within(progress.drained(reader), drainFor),
+          progress.end(reader)
         ))
-      return (progress) => {
-        mailbox.unsafeOffer(progress)
-      }
+      return progress.sink
     })
   )
 
@@ -66,17 +98,8 @@ export const delivering = <A, E>(
   run: (sink: (progress: McpProtocol.Progress) => void) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.gen(function*() {
-    const mailbox = yield* Mailbox.make<McpProtocol.Progress>({ capacity, strategy: "sliding" })
-    const reader = yield* Effect.fork(reading(mailbox, onProgress, failed))
-    const drained = mailbox.end.pipe(
-      Effect.zipRight(Fiber.await(reader)),
-      Effect.timeoutOption(drainFor),
-      Effect.zipRight(Fiber.interruptFork(reader))
-    )
-    return yield* Effect.onExit(
-      run((progress) => {
-        mailbox.unsafeOffer(progress)
-      }),
-      () => Effect.interruptible(drained)
-    )
+    const progress = yield* delivery(onProgress, failed)
+    const reader = yield* Effect.fork(Effect.interruptible(progress.reading))
+    const drained = Effect.interruptible(Effect.timeoutOption(progress.drained(reader), drainFor))
+    return yield* Effect.onExit(run(progress.sink), () => Effect.ensuring(drained, progress.end(reader)))
   })
