@@ -27,6 +27,7 @@ export const withinHandshake = <A>(
       })
     )
   )
-  // An interruption that comes just before `Effect.timeoutFail` (3.22.4) has started its two fibers reaches neither of them.
+  // The sleep is the deadline itself, on the Effect clock. An interruption that comes just before `Effect.timeoutFail` (3.22.4)
+  // has started its two fibers reaches neither of them.
   return firstOf(effect, Effect.zipRight(Effect.sleep(handshake), tooLate))
 }

@@ -99,7 +99,9 @@ describe("V01: what each keyword allows", () => {
     [{ contains: { const: 1 }, minContains: 0, maxContains: 1 }, [[], [1]], [[1, 1]]],
     [{ minContains: 3 }, [[]], []],
     [{ $schema: draft[7], contains: { const: 1 }, minContains: 2 }, [[1]], [[]]],
-    [{ $schema: draft[4], contains: false }, [[1]], []]
+    [{ $schema: draft[4], contains: false }, [[1]], []],
+    [{ contains: {}, prefixItems: [false] }, [], [[], [1]]],
+    [{ additionalProperties: { contains: { contains: {} } } }, [{ a: [""] }], [{ a: [""], b: [] }]]
   ])
 
   check("uniqueItems", [
@@ -193,7 +195,8 @@ describe("V01: what each keyword allows", () => {
       { a: 1 },
       { in: { a: 1 }, a: 1 }
     ]],
-    [{ $schema: draft[7], unevaluatedProperties: false }, [{ a: 1 }], []]
+    [{ $schema: draft[7], unevaluatedProperties: false }, [{ a: 1 }], []],
+    [{ patternProperties: { "^a": {} }, unevaluatedProperties: false }, [{ a: 1 }], [{ toString: [] }]]
   ])
 
   check("unevaluatedItems", [
@@ -201,6 +204,7 @@ describe("V01: what each keyword allows", () => {
     [{ items: true, unevaluatedItems: false }, [[1, 2]], []],
     [{ allOf: [{ prefixItems: [true, true] }], prefixItems: [true], unevaluatedItems: false }, [[1, 2]], [[1, 2, 3]]],
     [{ contains: { type: "string" }, unevaluatedItems: { type: "integer" } }, [["a", 1]], [["a", null]]],
+    [{ oneOf: [{ contains: false }, {}], unevaluatedItems: { type: "integer" } }, [[1]], [["a"]]],
     [{ $schema: draft[2019], items: [true], unevaluatedItems: false }, [[1]], [[1, 2]]],
     [{ $schema: draft[2019], contains: true, unevaluatedItems: false }, [], [[1]]]
   ])

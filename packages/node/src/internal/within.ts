@@ -21,6 +21,7 @@ export const within = (effect: Effect.Effect<unknown>, limit: Duration.DurationI
       // A fiber that fails is logged by Effect as one that nobody handles.
       const waiting = fork(Effect.uninterruptible(Effect.exit(Effect.interruptible(effect))))
       if (waiting.unsafePoll() !== null) return resume(Effect.succeed(true))
+      // The bound itself, on the Effect clock; nothing is waited for by sleeping.
       const timer = fork(Effect.interruptible(Effect.sleep(limit)))
       waiting.addObserver(() => timer.unsafeInterruptAsFork(FiberId.none))
       timer.addObserver(() => {
