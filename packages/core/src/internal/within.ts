@@ -87,3 +87,15 @@ export const firstOf = <A, E, R, A2, E2, R2>(
       return yield* Effect.ensuring(restore(Deferred.await(first)), Fiber.interruptAll(both))
     })
   )
+
+/**
+ * The effect, or the other one where it has not ended in this time, and is interrupted. `Effect.timeoutTo` (3.22.4) loses an
+ * interruption that comes just before it has begun: whoever interrupts would wait until the time is over.
+ */
+export const inTime = <A, E, R, A2, E2, R2>(
+  effect: Effect.Effect<A, E, R>,
+  limit: Duration.DurationInput,
+  tooLate: () => Effect.Effect<A2, E2, R2>
+): Effect.Effect<A | A2, E | E2, R | R2> =>
+  // The limit itself, on the Effect clock.
+  firstOf(effect, Effect.zipRight(Effect.sleep(limit), Effect.suspend(tooLate)))

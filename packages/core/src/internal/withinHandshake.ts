@@ -5,7 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as McpConfig from "../McpConfig.js"
 import * as McpError from "../McpError.js"
-import { firstOf } from "./within.js"
+import { inTime } from "./within.js"
 
 /** `known` is asked when the time is over: what can be said of how far it has come. */
 export const withinHandshake = <A>(
@@ -15,7 +15,7 @@ export const withinHandshake = <A>(
 ): Effect.Effect<A, McpError.McpError> => {
   const { handshake } = McpConfig.timeoutsOf(config)
   if (handshake === null) return effect
-  const tooLate = Effect.suspend(() =>
+  return inTime(effect, handshake, () =>
     Effect.fail(
       new McpError.RequestTimeout({
         server: config.name,
@@ -25,9 +25,5 @@ export const withinHandshake = <A>(
         millis: Duration.toMillis(handshake),
         ...known()
       })
-    )
-  )
-  // The sleep is the deadline itself, on the Effect clock. An interruption that comes just before `Effect.timeoutFail` (3.22.4)
-  // has started its two fibers reaches neither of them.
-  return firstOf(effect, Effect.zipRight(Effect.sleep(handshake), tooLate))
+    ))
 }

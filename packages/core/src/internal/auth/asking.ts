@@ -15,6 +15,7 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type { AuthorizationRequest, Authorizer } from "../../McpAuth.js"
 import type * as McpError from "../../McpError.js"
+import { inTime } from "../within.js"
 import type { Found } from "./errands.js"
 import type { Keeper } from "./keeper.js"
 import * as Reasons from "./reasons.js"
@@ -170,10 +171,11 @@ export class Asking {
       const { redirectUri, state, url, ...pending } = yield* this.prepared(found, callback.redirectUri, before)
       yield* Deferred.succeed(page.url, url)
       const request: AuthorizationRequest = { server, url, redirectUri, state }
-      const answer = yield* Effect.timeoutFail(callback.authorize(request), {
-        duration: pageLasts,
-        onTimeout: () => Reasons.unauthorized(server, `nobody has authorized it within ${pageLasts}`)
-      })
+      const answer = yield* inTime(
+        callback.authorize(request),
+        pageLasts,
+        () => Effect.fail(Reasons.unauthorized(server, `nobody has authorized it within ${pageLasts}`))
+      )
       yield* errands.redeem(yield* errands.requests, { ...pending, redirectUri, state, url }, answer)
     }))
   }

@@ -13,6 +13,7 @@ import type * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import { Bytes, decodeText } from "../http/bytes.js"
 import * as Secrets from "../secrets.js"
+import { inTime } from "../within.js"
 import { Nonces } from "./dpop.js"
 import * as Reasons from "./reasons.js"
 import * as Urls from "./urls.js"
@@ -75,13 +76,12 @@ export const make = (
     }
 
     const send = (request: Request): Effect.Effect<Answer, McpError.McpError> =>
-      Effect.flatMap(clientOf(request.url), (client) =>
-        exchanged(server, client, request)).pipe(
-          Effect.timeoutFail({
-            duration: request.millis,
-            onTimeout: () => Reasons.tooSlow(server, request.what, request.url, request.millis)
-          })
-        )
+      inTime(
+        Effect.flatMap(clientOf(request.url), (client) =>
+          exchanged(server, client, request)),
+        request.millis,
+        () => Effect.fail(Reasons.tooSlow(server, request.what, request.url, request.millis))
+      )
 
     const follow = (request: Request, left = maxRedirects): Effect.Effect<Answer, McpError.McpError> =>
       Effect.flatMap(send(request), (answer) => {

@@ -13,6 +13,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { TokenStore } from "../../McpAuth.js"
 import type * as McpError from "../../McpError.js"
+import { inTime } from "../within.js"
 import * as Reasons from "./reasons.js"
 import * as Records from "./record.js"
 
@@ -106,9 +107,7 @@ export class Vault {
     limit: string & Duration.DurationInput
   ): Effect.Effect<A, McpError.McpError, R> {
     const failed = (why: string) => Reasons.unauthorized(this.server, `its tokens ${problem}: ${why}`)
-    return Effect.suspend(effect).pipe(
-      Effect.sandbox,
-      Effect.timeoutFail({ duration: limit, onTimeout: () => "slow" as const }),
+    return inTime(Effect.sandbox(Effect.suspend(effect)), limit, () => Effect.fail("slow" as const)).pipe(
       Effect.catchAll((cause) => {
         if (cause === "slow") return Effect.fail(failed(`the store did not answer within ${limit}`))
         if (Cause.isInterruptedOnly(cause)) return Effect.interrupt

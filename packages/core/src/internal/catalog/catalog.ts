@@ -14,6 +14,7 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import { addFinalizer } from "../finalizers.js"
 import * as Check from "../options.js"
 import { shownAs } from "../shownAs.js"
+import { together } from "../together.js"
 import { forkIn } from "./flights.js"
 import { KeptList, type Parts, type Source } from "./keptList.js"
 import type { Kind } from "./shelf.js"
@@ -68,10 +69,8 @@ export class Internal implements Catalog.Catalog {
 
   get restore(): Effect.Effect<void> {
     const { storage } = this.parts
-    return storage === undefined ? Effect.void : Effect.forEach(
-      this.all,
-      (list) => list.restoreFrom(storage),
-      { concurrency: "unbounded", discard: true }
+    return storage === undefined ? Effect.void : Effect.asVoid(
+      together(this.all, (list) => list.restoreFrom(storage))
     )
   }
 

@@ -16,6 +16,8 @@ import * as Redacted from "effect/Redacted"
 import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import * as SecretResolver from "../../SecretResolver.js"
+import { together } from "../together.js"
+import { inTime } from "../within.js"
 import * as Deferred from "./deferred.js"
 import * as References from "./references.js"
 import * as Subject from "./subject.js"
@@ -57,7 +59,7 @@ export const resolve = (
     const lookup = new Lookup(resolver, config.expand)
     const texts = new Map<string, string>()
     const problems: Array<McpError.ConfigProblem> = []
-    const found = yield* Effect.forEach(fields, (field) => Effect.exit(lookup.find(field)), { concurrency })
+    const found = yield* together(fields, (field) => Effect.exit(lookup.find(field)), concurrency)
     for (const [i, { isRenewed, path, set }] of fields.entries()) {
       const exit = found[i]!
       if (Exit.isFailure(exit)) {
@@ -95,9 +97,8 @@ export const renewed = (
     if (source === undefined) return Effect.succeed(Redacted.value(value))
     const field = { path, source: source.deferred, isPlace: false, set: () => {} }
     const fail = (problem: string) => Effect.fail(invalid(server, [{ field: path, problem }]))
-    return new Lookup(resolver, source.expand).find(field).pipe(
-      Effect.sandbox,
-      Effect.timeoutFail({ duration: renewedWithin, onTimeout: () => "slow" as const }),
+    const found = Effect.sandbox(new Lookup(resolver, source.expand).find(field))
+    return inTime(found, renewedWithin, () => Effect.fail("slow" as const)).pipe(
       Effect.catchAll((cause) => {
         if (cause === "slow") return fail(`could not be looked up within ${renewedWithin}`)
         return Cause.isInterruptedOnly(cause) ? Effect.interrupt : fail(problemOf(cause))

@@ -20,9 +20,12 @@ import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
 import type { Metered } from "../telemetry/meter.js"
+import { together } from "../together.js"
 import { withinHandshake } from "../withinHandshake.js"
 import type { Live } from "./live.js"
 import type { LogLevelWish, Subscriptions } from "./wishes.js"
+
+const subscriptionsAtOnce = 8
 
 /** What the application has asked of earlier sessions, and expects of the next one. */
 export interface Wishes {
@@ -85,11 +88,11 @@ const restoreInTime = (
 
 const restore = (session: McpSession.McpSession, wishes: Wishes): Effect.Effect<void, McpError.McpError> =>
   Effect.zipRight(
-    Effect.forEach(
+    together(
       wishes.subscriptions.uris,
       (uri) =>
         tolerating(McpSession.subscribe(session, uri, unattended), `it could not be subscribed to a resource again`),
-      { concurrency: 8, discard: true }
+      subscriptionsAtOnce
     ),
     refresh(session, wishes.catalog)
   )
@@ -102,11 +105,10 @@ export const refresh = (
   Effect.suspend(() => {
     const kinds = catalog.shelves.listed
     catalog.shelves.outdate(kinds)
-    return Effect.forEach(
+    return Effect.asVoid(together(
       kinds,
-      (kind) => tolerating(list(session, catalog, kind), `its ${kind} could not be listed again`),
-      { concurrency: 4, discard: true }
-    )
+      (kind) => tolerating(list(session, catalog, kind), `its ${kind} could not be listed again`)
+    ))
   })
 
 /** A complete listing, which the catalogue remembers. */

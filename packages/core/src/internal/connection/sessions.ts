@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type * as Tracer from "effect/Tracer"
@@ -23,7 +24,8 @@ import type { Supervised } from "../engine/supervised.js"
 import * as ErrorType from "../telemetry/errorType.js"
 import type { Meter } from "../telemetry/meter.js"
 import * as Spans from "../telemetry/spans.js"
-import { closeApart, within } from "../within.js"
+import { together } from "../together.js"
+import { closeApart, firstOf, within } from "../within.js"
 import { withinHandshake } from "../withinHandshake.js"
 import { Live } from "./live.js"
 import * as Opening from "./opening.js"
@@ -250,9 +252,7 @@ export class Sessions {
 
   /** In the background, since requests that are under way may still have their answers. */
   drain(live: Live): Effect.Effect<void> {
-    return live.session.quiet.pipe(
-      Effect.timeoutOption(drainBound),
-      Effect.interruptible,
+    return Effect.interruptible(firstOf(live.session.quiet, Effect.sleep(drainBound))).pipe(
       Effect.zipRight(Effect.uninterruptible(this.close(live))),
       Effect.zipRight(Effect.sync(() => {
         this.usedUntil = this.parts.now()
@@ -278,7 +278,7 @@ export class Sessions {
     const shared = [...this.open].map((live) => this.close(live))
     const aside = [...this.aside].map((scope) => Scope.close(scope, Exit.void))
     this.aside.clear()
-    return Effect.all([this.abortTry, ...shared, ...aside], { concurrency: "unbounded", discard: true })
+    return Effect.asVoid(together([this.abortTry, ...shared, ...aside], identity))
   })
 
   /** Unless it is needed: lost sessions that still drain have their sockets there, and those of single calls. */

@@ -6,12 +6,16 @@ import type { CallOptions } from "../../McpConnection.js"
 import type { Connection } from "../connection/connection.js"
 import * as Operations from "../connection/operations.js"
 import type { Waited } from "../engine/calls.js"
+import { together } from "../together.js"
+import { inTime } from "../within.js"
 
 /** Nobody waits for it, so that it takes no turn from those who call. */
 const unattended: CallOptions & Waited = { unattended: true }
 
 /** Where a server takes one request at a time, who calls a tool waits no longer for what nobody waits for. */
 const patience = "5 seconds"
+
+const tooLate = () => Effect.fail({ message: "it did not answer in time" })
 
 export const enrich = (connection: Connection, lists: boolean): Effect.Effect<void> =>
   Effect.flatMap(connection.state, (state) => {
@@ -27,13 +31,12 @@ export const enrich = (connection: Connection, lists: boolean): Effect.Effect<vo
         Operations.subscribe(connection, uri, unattended)
       )
     ]
-    return Effect.forEach(
+    return Effect.asVoid(together(
       wished,
       (effect) =>
-        (effect as Effect.Effect<unknown, { readonly message: string }>).pipe(
-          Effect.timeoutFail({ duration: patience, onTimeout: () => ({ message: "it did not answer in time" }) }),
-          Effect.catchAll((error) => Effect.logDebug(`something that it offers is not known: ${error.message}`))
-        ),
-      { concurrency: "unbounded", discard: true }
-    )
+        Effect.catchAll(
+          inTime(effect as Effect.Effect<unknown, { readonly message: string }>, patience, tooLate),
+          (error) => Effect.logDebug(`something that it offers is not known: ${error.message}`)
+        )
+    ))
   }).pipe(Effect.annotateLogs("mcp.server", connection.server))

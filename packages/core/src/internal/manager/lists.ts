@@ -13,6 +13,7 @@ import type { Lists, ServerList } from "../../McpCatalog.js"
 import * as McpError from "../../McpError.js"
 import type { Manager, ManagerState, Phase, ServerStatus } from "../../McpManager.js"
 import type * as McpProtocol from "../../McpProtocol.js"
+import { together } from "../together.js"
 import { firstOf } from "../within.js"
 
 /** What is read of a manager. */
@@ -128,11 +129,7 @@ const all = <K extends Kind>(
 ): Effect.Effect<ReadonlyArray<ServerList<Items[K]>>> =>
   Effect.flatMap(manager.state, ({ active, servers }) => {
     const names = new Set(active)
-    return Effect.forEach(
-      servers.filter((_) => names.has(_.name)),
-      (status) => one(manager, late, status, kind),
-      { concurrency: "unbounded" }
-    )
+    return together(servers.filter((_) => names.has(_.name)), (status) => one(manager, late, status, kind))
   })
 
 /** A server that is not there is not waited for: what is known of it is all there is. */

@@ -21,6 +21,7 @@ import * as Operations from "../connection/operations.js"
 import * as Errors from "../engine/errors.js"
 import { shownAs } from "../shownAs.js"
 import * as Spans from "../telemetry/spans.js"
+import { together } from "../together.js"
 import { Watched } from "../watched.js"
 import { firstOf, within } from "../within.js"
 import { Entry, type NoConnection, type Parts as EntryParts } from "./entry.js"
@@ -273,11 +274,10 @@ class Servers {
 
   /** Until every attempt has ended. */
   private outcomes(entries: ReadonlyArray<Entry>): Effect.Effect<void> {
-    return Effect.forEach(
+    return Effect.asVoid(together(
       entries,
-      ({ attempt }) => attempt === undefined ? Effect.void : Deferred.await(attempt.outcome),
-      { concurrency: "unbounded", discard: true }
-    )
+      ({ attempt }) => attempt === undefined ? Effect.void : Deferred.await(attempt.outcome)
+    ))
   }
 
   /** Until every attempt has ended, or the gate is open and the server has something to show. */
@@ -293,14 +293,12 @@ class Servers {
         Effect.suspend(() => entry.tools === undefined ? outcome : Effect.void)
       )
     }
-    const rest = Effect.forEach(entries, shown, { concurrency: "unbounded", discard: true })
-    return firstOf(all, Effect.zipRight(Effect.sleep(gate), rest))
+    return firstOf(all, Effect.zipRight(Effect.sleep(gate), Effect.asVoid(together(entries, shown))))
   }
 
   /** Until nothing is left of those that have failed, unless it takes long. */
   private endings(entries: ReadonlyArray<Entry>): Effect.Effect<void> {
-    const settled = Effect.forEach(entries, (_) => _.settled, { concurrency: "unbounded", discard: true })
-    return firstOf(settled, Effect.sleep(endsQuickly))
+    return firstOf(Effect.asVoid(together(entries, (_) => _.settled)), Effect.sleep(endsQuickly))
   }
 
   private failuresOf(entries: ReadonlyArray<Entry>): ReadonlyArray<McpError.McpError> {
@@ -325,7 +323,7 @@ class Servers {
     entries: ReadonlyArray<Entry>,
     f: (entry: Entry) => Effect.Effect<A>
   ): Effect.Effect<Array<A>> {
-    return Effect.forEach(Arr.reverse(entries), f, { concurrency: this.settings.closing })
+    return together(Arr.reverse(entries), f, this.settings.closing)
   }
 
   connect(name: string): Effect.Effect<void, McpError.McpError> {
@@ -495,10 +493,7 @@ class Servers {
   readonly end: Effect.Effect<void> = Effect.suspend(() => {
     this.released = true
     const last = (entry: Entry) => Effect.zipRight(within(entry.abort, endsQuickly), entry.end)
-    return Effect.forEach(Arr.reverse([...this.changing, ...this.entries]), last, {
-      concurrency: "unbounded",
-      discard: true
-    }).pipe(
+    return together(Arr.reverse([...this.changing, ...this.entries]), last).pipe(
       Effect.zipRight(Effect.sync(() => this.watched.end()))
     )
   })

@@ -18,7 +18,7 @@ export interface Settings {
   /** How many servers are connected at once. */
   readonly connecting: number
   /** How many are closed at once. */
-  readonly closing: number | "unbounded"
+  readonly closing: number
   readonly strict: boolean
   readonly dropFailed: boolean
   /** In milliseconds, infinite for none; so are the others. Undefined where each server says it. */
@@ -51,7 +51,7 @@ export const make = (options: ManagerOptions): Effect.Effect<Settings, McpError.
     return {
       ...settings,
       connecting: sequential ? 1 : concurrency,
-      closing: sequential ? 1 : "unbounded",
+      closing: sequential ? 1 : Number.POSITIVE_INFINITY,
       gate: gate.right.deferred ? gate.right.gate : Number.POSITIVE_INFINITY,
       connection: (config) => {
         const wished = typeof connection === "function" ? connection(config) : connection

@@ -28,7 +28,7 @@ import type { McpSession, RequestOptions } from "../../McpSession.js"
 import type { Begins } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
 import * as Secrets from "../secrets.js"
-import { within } from "../within.js"
+import { inTime, within } from "../within.js"
 import { listAll } from "./lists.js"
 import { decodeCallToolResult } from "./operations.js"
 import { type Port, requiring } from "./port.js"
@@ -393,18 +393,20 @@ const bounded = <A>(
 ): Result<A> => {
   if (options?.maxTotal === undefined || options.maxTotal === null) return effect
   const millis = Duration.toMillis(options.maxTotal)
-  return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    Effect.timeoutFail(effect, {
-      duration: Math.max(startedAt + millis - now, 0),
-      onTimeout: () =>
-        new McpError.RequestTimeout({
-          server: session.server,
-          operation: "tools/call",
-          executed: "maybe",
-          kind: "total",
-          millis
-        })
-    }))
+  return Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) =>
+      inTime(effect, Math.max(startedAt + millis - now, 0), () =>
+        Effect.fail(
+          new McpError.RequestTimeout({
+            server: session.server,
+            operation: "tools/call",
+            executed: "maybe",
+            kind: "total",
+            millis
+          })
+        ))
+  )
 }
 
 const isUnknownTask = (error: McpError.McpError): boolean =>

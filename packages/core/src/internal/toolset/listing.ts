@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import { together } from "../together.js"
 import * as Decision from "./decision.js"
 
 export interface Bounds {
@@ -34,10 +35,10 @@ export const keep = <A, R>(
   if (open.length === 0) return chosen(decisions)
   return Effect.suspend(() => {
     const answers: Array<unknown> = decisions.slice()
-    const all = Effect.forEach(
+    const all = together(
       open,
       (i) => Effect.map(Decision.toEffect(decisions[i]!), (answer) => void (answers[i] = answer)),
-      { concurrency: bounds.concurrency, discard: true }
+      bounds.concurrency
     )
     return Effect.flatMap(Decision.before(all, bounds.maxTotal), (end) => {
       if (Option.isSome(end)) {

@@ -12,6 +12,7 @@ import * as ToolFilter from "../../ToolFilter.js"
 import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
 import { shownAs } from "../shownAs.js"
+import { together } from "../together.js"
 import { lacksRequest, missingRequest } from "./asker.js"
 import { Calls } from "./calls.js"
 import { instructionsOf } from "./instructions.js"
@@ -105,11 +106,7 @@ export class Visible<Request, R, A> {
     if (kept.every((_) => _ === undefined)) {
       return table.clash === undefined ? Effect.succeed(table.tools) : Effect.fail(table.clash)
     }
-    const decided = Effect.forEach(
-      kept,
-      (tools) => Effect.isEffect(tools) ? tools : Effect.succeed(tools),
-      { concurrency: "unbounded" }
-    )
+    const decided = together(kept, (tools) => Effect.isEffect(tools) ? tools : Effect.succeed(tools))
     return Effect.flatMap(decided, (decided) => {
       if (table.clash === undefined && decided.every((tools, i) => tools === undefined || tools === lists[i]!.items)) {
         return Effect.succeed(table.tools)

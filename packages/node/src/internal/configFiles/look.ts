@@ -20,7 +20,8 @@ export interface Found {
 }
 
 export const look = (places: ReadonlyArray<Place>): Effect.Effect<ReadonlyArray<Found>> =>
-  Effect.map(Effect.forEach(places, find, { concurrency: "unbounded" }), withoutTwins)
+  // Interrupted just before the first one has begun, `Effect.forEach` (3.22.4) never ends: nobody is to wait for it.
+  Effect.map(Effect.disconnect(Effect.forEach(places, find, { concurrency: "unbounded" })), withoutTwins)
 
 const find = (place: Place): Effect.Effect<Found> =>
   Effect.gen(function*() {
