@@ -22,7 +22,7 @@ export const together = <A, B, E, R>(
   if (items.length === 0) return Effect.sync(() => [])
   return Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
-      const results = new Array<B>(items.length)
+      const results: Array<B> = []
       const ended = Deferred.unsafeMake<void, E>(FiberId.none)
       let begun = 0
       let left = items.length
