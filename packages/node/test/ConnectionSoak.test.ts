@@ -22,7 +22,6 @@ it.live(
         rounds: 2,
         millis: Infinity,
         managerRounds: 2,
-        heapSlack: 0,
         onRound: () => {}
       })
       assert.deepStrictEqual(report.violations, [])
@@ -160,6 +159,7 @@ describe("what a manager says of itself", () => {
 describe("what grows", () => {
   const nothing: Sample = {
     heap: 50_000_000,
+    objects: 200_000,
     external: 5_000_000,
     descriptors: 50,
     sockets: 20,
@@ -172,7 +172,7 @@ describe("what grows", () => {
   const rounds = (change: (i: number) => Partial<Sample>) =>
     Array.from({ length: 20 }, (_, i) => ({ ...nothing, ...change(i) }))
   const megabyte = 1024 * 1024
-  const found = (change: (i: number) => Partial<Sample>) => growth(rounds(change), 2 * megabyte)
+  const found = (change: (i: number) => Partial<Sample>) => growth(rounds(change))
 
   it("the line through measurements shows what grows, and not what only moves", () => {
     assert.strictEqual(slope([1, 2, 3, 4]), 1)
@@ -185,15 +185,18 @@ describe("what grows", () => {
     assert.deepStrictEqual(found(() => ({})), [])
     assert.deepStrictEqual(found((i) => ({ heap: nothing.heap + (i % 3) * megabyte })), [])
     assert.deepStrictEqual(found((i) => ({ heap: nothing.heap + Math.min(i, 3) * 10 * megabyte })), [])
-    assert.lengthOf(found((i) => ({ heap: nothing.heap + i * megabyte / 4 })), 1)
+    assert.lengthOf(found((i) => ({ heap: nothing.heap + i * megabyte })), 1)
+    assert.deepStrictEqual(found((i) => ({ objects: 200_000 + (i % 3) * 15_000 })), [])
+    assert.deepStrictEqual(found((i) => ({ objects: 200_000 + i * 500 })), [])
+    assert.lengthOf(found((i) => ({ objects: 200_000 + i * 1100 })), 1)
     assert.deepStrictEqual(found((i) => ({ external: 5_000_000 + (i % 3) * 4 * megabyte })), [])
     assert.lengthOf(found((i) => ({ external: 5_000_000 + i * 2 * megabyte })), 1)
     assert.lengthOf(found((i) => ({ timers: 4 + i })), 1)
     assert.lengthOf(found((i) => ({ listeners: 8 + (i > 15 ? 1 : 0) })), 1)
     assert.deepStrictEqual(found((i) => ({ sockets: 20 + i % 8 })), [])
     const few = rounds((i) => ({ heap: nothing.heap + i * megabyte * 10 })).slice(0, fewestRounds)
-    assert.lengthOf(growth(few, 2 * megabyte), 1)
-    assert.lengthOf(growth(few.slice(1), 2 * megabyte), 0)
+    assert.lengthOf(growth(few), 1)
+    assert.lengthOf(growth(few.slice(1)), 0)
   })
 
   it("when all is over, anything that is more than before is too much", () => {

@@ -44,7 +44,6 @@ const options: Options = {
   rounds: rounds ?? mostRounds,
   millis: rounds === undefined ? minutes * 60_000 : Infinity,
   managerRounds: 4,
-  heapSlack: 2 * 1024 * 1024,
   onRound: (round) => {
     process.stdout.write(`${lineOf(round, before)}\n`)
     before = round

@@ -23,8 +23,6 @@ export interface Options extends Size {
   readonly millis: number
   /** After so many rounds the manager ends, and nothing may be left. */
   readonly managerRounds: number
-  /** By how many bytes the heap may have grown at the end. */
-  readonly heapSlack: number
   readonly onRound: (round: Round) => void
 }
 
@@ -128,7 +126,7 @@ export const run = (options: Options): Effect.Effect<Report, unknown> =>
         ...rounds.flatMap((_) => _.violations),
         ...stage.violations,
         ...atTheEnd,
-        ...(isSound ? growth(rounds.map((_) => _.sample), options.heapSlack) : []),
+        ...(isSound ? growth(rounds.map((_) => _.sample)) : []),
         ...unheard
       ]
     }

@@ -25,12 +25,12 @@ export const lineOf = (round: Round, before: Round | undefined): string => {
   const counts = columns.map(([name, wanted]) =>
     `${sumOf(round.outcomes, wanted) - sumOf(before?.outcomes ?? none, wanted)} ${name}`
   )
-  const { children, descriptors, external, fibers, heap, listeners, sockets, timers } = round.sample
+  const { children, descriptors, external, fibers, heap, listeners, objects, sockets, timers } = round.sample
   return [
     `round ${String(round.round).padStart(3)} ${round.digest}: ${counts.join(", ")}`,
     `${round.executions - (before?.executions ?? 0)} executions`,
     `${round.sessions - (before?.sessions ?? 0)} sessions`,
-    `${(heap / megabyte).toFixed(2)} MB (and ${(external / megabyte).toFixed(2)} MB of buffers)`,
+    `${(heap / megabyte).toFixed(2)} MB in ${objects} objects (and ${(external / megabyte).toFixed(2)} MB of buffers)`,
     `${descriptors} fds (${sockets} sockets), ${children} children, ${fibers} fibers, ${timers} timers, ` +
     `${listeners} listeners`,
     `${(round.millis / 1000).toFixed(1)} s${round.violations.length === 0 ? "" : "; VIOLATED"}`
@@ -64,9 +64,9 @@ export const summaryOf = (report: Report): string => {
       rounds.reduce((sum, _) => sum + _.steps, 0)
     }; executions: ${last.executions}; ` +
     `sessions: ${last.sessions}; replays: at least ${last.replays}`,
-    `from round ${first.round} to round ${last.round}: ${of("heap", megabyte)} MB, ${of("descriptors")}, ${
-      of("sockets")
-    }, ${of("children")}, ${of("handles")}, ${of("timers")}, ${of("fibers")}, ${of("listeners")}`,
+    `from round ${first.round} to round ${last.round}: ${of("heap", megabyte)} MB, ${of("objects")}, ${
+      of("descriptors")
+    }, ${of("sockets")}, ${of("children")}, ${of("handles")}, ${of("timers")}, ${of("fibers")}, ${of("listeners")}`,
     ...(rounds.length < fewestRounds ? [`what grows is judged from ${fewestRounds} rounds on`] : []),
     ...(missing.length === 0 ? [] : [`never happened: ${missing.join(", ")}`])
   ].join("\n")
