@@ -36,12 +36,21 @@ export const timed = async (count: number, run: () => Promise<unknown>): Promise
   return { wall: wall / count, cpu: (system + user) / count }
 }
 
-/** Warms up, and finds how many operations fill one turn. The first time is not believed: code is compiled then. */
-export const calibrate = async (run: (count: number) => Promise<unknown>, turnMillis: number): Promise<number> => {
+/**
+ * Warms up, and finds how many operations fill one turn. The first time is not believed: code is compiled then, and for seconds after
+ * it; what is wanted is the time of an application that has been running for a while.
+ */
+export const calibrate = async (
+  run: (count: number) => Promise<unknown>,
+  turnMillis: number,
+  warmUpMillis = 0
+): Promise<number> => {
+  const start = performance.now()
   const millisOf = async (count: number): Promise<number> => (await timed(count, () => run(count))).wall * count / 1000
-  for (let count = 1;; count *= 2) {
+  for (let count = 1;;) {
     const millis = Math.min(await millisOf(count), await millisOf(count))
-    if (millis >= turnMillis) return Math.max(1, Math.round(count * turnMillis / millis))
+    if (millis < turnMillis) count *= 2
+    else if (performance.now() - start >= warmUpMillis) return Math.max(1, Math.round(count * turnMillis / millis))
   }
 }
 

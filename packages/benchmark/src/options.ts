@@ -15,6 +15,8 @@ export interface Options {
   readonly roundsMillis: number
   /** How long one turn takes, roughly. */
   readonly turnMillis: number
+  /** How long a client works before it is measured, at least. */
+  readonly warmUpMillis: number
   /** How long a worker may take for one thing that it is asked. */
   readonly orderMillis: number
   /** How many fresh processes per client hold idle connections, one after the other. */
@@ -47,6 +49,7 @@ const full = {
   slowRounds: 3,
   roundsMillis: 20_000,
   turnMillis: 220,
+  warmUpMillis: 2500,
   orderMillis: 30_000,
   idleRounds: 2,
   idleMillis: 5500
@@ -58,6 +61,7 @@ const quick = {
   slowRounds: 1,
   roundsMillis: 10_000,
   turnMillis: 15,
+  warmUpMillis: 0,
   orderMillis: 20_000,
   idleRounds: 1,
   idleMillis: 0

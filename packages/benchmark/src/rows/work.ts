@@ -46,7 +46,8 @@ export const measureWork = (wanted: Wanted, options: Options): Promise<Measured>
     const { wire, work } = wanted
     const counts = await crew.each(async (worker) => {
       await worker.ask("open", { wire })
-      return worker.ask("calibrate", { work, turnMillis: options.turnMillis })
+      const { turnMillis, warmUpMillis } = options
+      return worker.ask("calibrate", { work, turnMillis, warmUpMillis })
     })
     const taken = await crew.takeTurns((worker) => worker.ask("turn", { work, count: counts.get(worker.who)! }))
     await profiled(crew, counts, wanted, options)

@@ -48,7 +48,7 @@ const handlers: { readonly [O in Op]: (given: Given<O>) => Promise<Gives<O>> } =
     current = await (await load(who))(wire)
     return null
   },
-  calibrate: ({ turnMillis, work }) => calibrate(doing(work), turnMillis),
+  calibrate: ({ turnMillis, warmUpMillis, work }) => calibrate(doing(work), turnMillis, warmUpMillis),
   turn: ({ count, work }) => timed(count, () => doing(work)(count)),
   profile: ({ count, name, work }) => takeProfile(name, who, () => doing(work)(count)),
   start: async ({ tools, wire }) => {

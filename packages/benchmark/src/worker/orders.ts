@@ -16,7 +16,10 @@ export interface Orders {
   /** Opens the session that the work is done with. */
   readonly open: { readonly given: { readonly wire: Wire }; readonly gives: null }
   /** Warms up, and gives how often the work fills one turn. */
-  readonly calibrate: { readonly given: { readonly work: Work; readonly turnMillis: number }; readonly gives: number }
+  readonly calibrate: {
+    readonly given: { readonly work: Work; readonly turnMillis: number; readonly warmUpMillis: number }
+    readonly gives: number
+  }
   readonly turn: { readonly given: { readonly work: Work; readonly count: number }; readonly gives: Sample }
   /** The functions with the most time of their own in some turns, as text. */
   readonly profile: {

@@ -77,6 +77,17 @@ const toolboxOf = <Request, R, A>(
   return shownAs(toolbox, "Toolbox", () => ({ toolset: parts.settings.id }))
 }
 
+/** The tools of one server that its filter shows; nothing where it has none. */
+type Kept = ReadonlyArray<McpProtocol.Tool> | undefined
+
+/** Most filters decide at once. */
+const decidedOf = <R>(
+  kept: ReadonlyArray<Kept | Effect.Effect<Kept, never, R>>
+): Effect.Effect<Array<Kept>, never, R> =>
+  kept.some(Effect.isEffect)
+    ? together(kept, (tools) => Effect.isEffect(tools) ? tools : Effect.succeed(tools))
+    : Effect.succeed(kept as Array<Kept>)
+
 /** What one who asks may see. */
 export class Visible<Request, R, A> {
   constructor(private readonly parts: Parts<Request, R, A>, private readonly request: Request | undefined) {}
@@ -106,8 +117,7 @@ export class Visible<Request, R, A> {
     if (kept.every((_) => _ === undefined)) {
       return table.clash === undefined ? Effect.succeed(table.tools) : Effect.fail(table.clash)
     }
-    const decided = together(kept, (tools) => Effect.isEffect(tools) ? tools : Effect.succeed(tools))
-    return Effect.flatMap(decided, (decided) => {
+    return Effect.flatMap(decidedOf(kept), (decided) => {
       if (table.clash === undefined && decided.every((tools, i) => tools === undefined || tools === lists[i]!.items)) {
         return Effect.succeed(table.tools)
       }
@@ -120,9 +130,7 @@ export class Visible<Request, R, A> {
   }
 
   /** Nothing where no filter says anything. */
-  private keptOf(
-    { items, server }: ToolLists[number]
-  ): ReadonlyArray<McpProtocol.Tool> | Effect.Effect<ReadonlyArray<McpProtocol.Tool>, never, R> | undefined {
+  private keptOf({ items, server }: ToolLists[number]): Kept | Effect.Effect<Kept, never, R> {
     const { filter } = this.parts.settings.of(server)
     return filter === undefined ? undefined : ToolFilter.evaluateAll(filter, server, items, this.request)
   }
