@@ -59,6 +59,7 @@ const copyOfSources = () => {
   }
   cpSync(join(root, "tsconfig.json"), join(copy, "tsconfig.json"))
   run(process.execPath, [tsc, "-b", ...names.map((name) => `packages/${name}/tsconfig.src.json`)], copy)
+  run(process.execPath, [join(root, ".ci/bundle.mjs"), copy], root)
   return copy
 }
 
@@ -106,8 +107,11 @@ const install = (packages) => {
   run("npm", ["ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"], project)
 }
 
+/** Which sources a file of `dist` has. */
+const sourcesOf = (repository, name) => JSON.parse(readFileSync(join(repository, `packages/${name}/.tsbuildinfo/chunks.json`), "utf8"))
+
 /** Only what an import reaches may be in a bundle. */
-const shake = async (imported, unwanted) => {
+const shake = async (imported, unwanted, repository) => {
   const { metafile } = await bundle({
     stdin: { contents: `import { ${imported} } from "@mcp-runtime/core"\nconsole.log(${imported})`, resolveDir: project },
     bundle: true,
@@ -119,8 +123,11 @@ const shake = async (imported, unwanted) => {
     logLevel: "silent"
   })
   const [output] = Object.values(metafile.outputs)
-  const own = Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path)
-  check(own.some((path) => path.endsWith(`core/dist/${imported}.js`)), `${imported} is not in its own bundle`)
+  const sources = sourcesOf(repository, "core")
+  const own = Object.entries(output.inputs)
+    .filter(([path, { bytesInOutput }]) => bytesInOutput > 0 && path.includes("core/dist/"))
+    .flatMap(([path]) => sources[basename(path)] ?? [])
+  check(own.some((path) => path === `src/${imported}.ts`), `${imported} is not in its own bundle`)
   const found = own.filter((path) => unwanted.test(path))
   check(found.length === 0, `a bundle of ${imported} has ${found.length} modules that it does not need: ${found.slice(0, 3)} ...`)
   return `${own.length} modules, ${Math.round(output.bytes / 1024)} KB`
@@ -147,9 +154,9 @@ try {
   check(listed.tools.some(({ name }) => name.endsWith("echo")), `mcp-runtime tools --json: ${JSON.stringify(listed)}`)
   say(`the command: ${listed.tools.length} tools`)
 
-  const unwanted = /internal\/(jsonSchema|toolset|manager|connection|engine|http|catalog)\/|\/(Toolset|McpManager|McpSession)\.js$/
-  say(`a bundle of McpConfig alone: ${await shake("McpConfig", unwanted)}`)
-  say(`a bundle of McpSession: ${await shake("McpSession", /internal\/(jsonSchema|toolset|manager|catalog)\//)}`)
+  const unwanted = /internal\/(jsonSchema|toolset|manager|connection|engine|http|catalog)\/|\/(Toolset|McpManager|McpSession)\.ts$/
+  say(`a bundle of McpConfig alone: ${await shake("McpConfig", unwanted, repository)}`)
+  say(`a bundle of McpSession: ${await shake("McpSession", /internal\/(jsonSchema|toolset|manager|catalog)\//, repository)}`)
 } finally {
   rmSync(target, { recursive: true, force: true })
 }
