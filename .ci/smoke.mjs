@@ -154,8 +154,16 @@ try {
   check(listed.tools.some(({ name }) => name.endsWith("echo")), `mcp-runtime tools --json: ${JSON.stringify(listed)}`)
   say(`the command: ${listed.tools.length} tools`)
 
+  for (const name of ["core", "node"]) {
+    const [chunk] = readdirSync(join(project, `node_modules/@mcp-runtime/${name}/dist/chunks`))
+    const script = `await import("@mcp-runtime/${name}/chunks/${basename(chunk, ".js")}").then(() => process.exit(1), () => {})`
+    run(process.execPath, ["--input-type=module", "--eval", script], project)
+  }
+  say("what is internal can't be imported")
+
   const unwanted = /internal\/(jsonSchema|toolset|manager|connection|engine|http|catalog)\/|\/(Toolset|McpManager|McpSession)\.ts$/
   say(`a bundle of McpConfig alone: ${await shake("McpConfig", unwanted, repository)}`)
+  say(`a bundle of Toolset: ${await shake("Toolset", /src\/(McpSkills|McpAuth|ConfigFile)\.ts$/, repository)}`)
   say(`a bundle of McpSession: ${await shake("McpSession", /internal\/(jsonSchema|toolset|manager|catalog)\//, repository)}`)
 } finally {
   rmSync(target, { recursive: true, force: true })

@@ -43,7 +43,7 @@ export const timed = async (count: number, run: () => Promise<unknown>): Promise
 export const calibrate = async (
   run: (count: number) => Promise<unknown>,
   turnMillis: number,
-  warmUpMillis = 0
+  warmUpMillis: number
 ): Promise<number> => {
   const start = performance.now()
   const millisOf = async (count: number): Promise<number> => (await timed(count, () => run(count))).wall * count / 1000

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, FiberId, TestClock } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, FiberId, Scope, TestClock } from "effect"
 import { together } from "../src/internal/together.js"
 import { firstOf, inTime } from "../src/internal/within.js"
 import { settled } from "./connection/kit.js"
@@ -80,6 +80,35 @@ describe("together", () => {
       yield* Deferred.succeed(cleaned, undefined)
       yield* Fiber.join(ended)
       assert.strictEqual(now.running, 0)
+    }))
+
+  it.effect("nothing begins after an interruption, also where an item makes its fiber forget that it is interrupted", () =>
+    Effect.gen(function*() {
+      const begun: Array<number> = []
+      const gate = yield* Deferred.make<void>()
+      const opened = yield* Deferred.make<void>()
+      const scopes = [yield* Scope.make(), yield* Scope.make()] as const
+      // Closed, they give a fiber the fiber refs of whoever has opened them: that it is not interrupted.
+      const opening = Effect.forEach(scopes, (_) => Scope.extend(Effect.addFinalizer(() => Deferred.await(gate)), _))
+      const opener = yield* Effect.fork(Effect.uninterruptible(Effect.zipRight(Deferred.await(opened), opening)))
+      yield* settled
+      yield* Effect.fork(Fiber.interrupt(opener))
+      yield* settled
+      yield* Deferred.succeed(opened, undefined)
+      yield* Fiber.await(opener)
+      const forgetful = (item: number) =>
+        Effect.suspend(() => {
+          begun.push(item)
+          const scope = scopes[item]
+          return scope === undefined ? Effect.never : Effect.uninterruptible(Scope.close(scope, Exit.void))
+        })
+      const all = yield* Effect.fork(together([0, 1, 2, 3], forgetful, 2))
+      yield* settled
+      const ended = yield* Effect.forkDaemon(Fiber.interrupt(all))
+      yield* settled
+      yield* Deferred.succeed(gate, undefined)
+      yield* settled
+      assert.deepStrictEqual([begun, (yield* ended.poll)._tag], [[0, 1], "Some"])
     }))
 
   it.effect("where the caller can't be interrupted, they come to their end", () =>

@@ -25,6 +25,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Browser from "./internal/auth/browser.js"
 import * as CallbackServer from "./internal/auth/callbackServer.js"
+import { firstOf, inTime } from "./internal/within.js"
 
 /**
  * @since 0.1.0
@@ -85,14 +86,16 @@ export const make = (options: Options = {}): Context.Tag.Service<Authorizer> => 
               unauthorized(request.server, "the page to visit is no http: or https: URL, so it was not opened")
             )
           }
-          return Effect.raceFirst(
+          const answered = firstOf(
             answer(request.state),
             Effect.zipRight(Effect.suspend(() => open({ ...request, url })), Effect.never)
-          ).pipe(Effect.timeoutFail({
-            duration: timeout,
-            onTimeout: () =>
+          )
+          const tooLate = Effect.suspend(() =>
+            Effect.fail(
               unauthorized(request.server, `nobody came back from the browser within ${Duration.format(timeout)}`)
-          }))
+            )
+          )
+          return inTime(answered, timeout, tooLate)
         }
       }))
   }

@@ -31,7 +31,7 @@ const readAgain = Effect.fnUntraced(function*(read: Read, known: ReadonlyArray<u
 })
 
 const turnOf = async (work: (count: number) => Promise<void>, options: Options): Promise<Turn> => {
-  const count = await calibrate(work, options.turnMillis)
+  const count = await calibrate(work, options.turnMillis, options.warmUpMillis)
   return () => timed(count, () => work(count))
 }
 

@@ -34,7 +34,7 @@ const soon: ReadonlyArray<Ceiling> = [{ most: 5 }]
 type SdkClients = Awaited<ReturnType<typeof connectSdk>>
 
 const turnOf = async (work: (count: number) => Promise<void>, options: Options): Promise<Turn> => {
-  const count = await calibrate(work, options.turnMillis)
+  const count = await calibrate(work, options.turnMillis, options.warmUpMillis)
   return () => timed(count, () => work(count))
 }
 

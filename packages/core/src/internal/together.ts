@@ -12,37 +12,44 @@ import * as FiberId from "effect/FiberId"
 
 /**
  * What they succeed with, in the order of the items. The first one that fails ends all the others, and they are waited for. Where
- * the caller can't be interrupted, neither can they.
+ * the caller can't be interrupted, neither can they. What they fork is theirs, and what they set in fiber refs stays with them.
  */
 export const together = <A, B, E, R>(
   items: ReadonlyArray<A>,
   f: (item: A) => Effect.Effect<B, E, R>,
   atMost: number = Number.POSITIVE_INFINITY
 ): Effect.Effect<Array<B>, E, R> => {
-  if (items.length === 0) return Effect.sync(() => [])
+  const all = items.slice()
+  if (all.length === 0) return Effect.sync(() => [])
   return Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
       const results: Array<B> = []
       const ended = Deferred.unsafeMake<void, E>(FiberId.none)
       let begun = 0
-      let left = items.length
+      let left = all.length
       const take = () => {
         const i = begun++
-        return Effect.map(f(items[i]!), (result) => {
+        return Effect.map(f(all[i]!), (result) => {
           results[i] = result
           left--
           if (left === 0) Deferred.unsafeDone(ended, Effect.void)
         })
       }
-      const taking = Effect.whileLoop({ while: () => begun < items.length, body: take, step: () => {} })
+      const beginNoMore = () => {
+        begun = all.length
+      }
+      const taking = Effect.whileLoop({ while: () => begun < all.length, body: take, step: () => {} })
       const worker = Effect.catchAllCause(restore(taking), (cause) =>
         Effect.sync(() => {
-          begun = items.length
+          beginNoMore()
           Deferred.unsafeDone(ended, Effect.failCause(cause))
         }))
       const workers: Array<Fiber.Fiber<void>> = []
-      for (let i = Math.min(atMost, items.length); i > 0; i--) workers.push(yield* Effect.forkDaemon(worker))
-      yield* Effect.ensuring(restore(Deferred.await(ended)), Fiber.interruptAll(workers))
+      const lanes = Math.max(1, Math.min(atMost, all.length))
+      for (let i = 0; i < lanes; i++) workers.push(yield* Effect.forkDaemon(worker))
+      // A worker may not hear that it is interrupted, if an item of the application's makes it forget so.
+      const stop = Effect.zipRight(Effect.sync(beginNoMore), Fiber.interruptAll(workers))
+      yield* Effect.ensuring(restore(Deferred.await(ended)), stop)
       return results
     })
   )

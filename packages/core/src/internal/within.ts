@@ -33,7 +33,7 @@ export const within = <A, E, R>(
         const ended = () => Option.fromNullable(waiting.unsafePoll()).pipe(Option.map(Exit.flatten))
         const atOnce = ended()
         if (Option.isSome(atOnce)) return resume(Effect.succeed(atOnce))
-        // The bound itself, on the Effect clock; nothing is waited for by sleeping.
+        // The bound itself, on the Effect clock.
         const timer = fork(Effect.interruptible(Effect.sleep(limit)))
         waiting.addObserver(() => timer.unsafeInterruptAsFork(FiberId.none))
         timer.addObserver(() => {

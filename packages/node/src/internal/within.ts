@@ -1,8 +1,10 @@
 /**
  * Waiting with a bound, on the Effect clock, also in a finalizer.
  */
+import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as Runtime from "effect/Runtime"
@@ -21,7 +23,7 @@ export const within = (effect: Effect.Effect<unknown>, limit: Duration.DurationI
       // A fiber that fails is logged by Effect as one that nobody handles.
       const waiting = fork(Effect.uninterruptible(Effect.exit(Effect.interruptible(effect))))
       if (waiting.unsafePoll() !== null) return resume(Effect.succeed(true))
-      // The bound itself, on the Effect clock; nothing is waited for by sleeping.
+      // The bound itself, on the Effect clock.
       const timer = fork(Effect.interruptible(Effect.sleep(limit)))
       waiting.addObserver(() => timer.unsafeInterruptAsFork(FiberId.none))
       timer.addObserver(() => {
@@ -30,3 +32,36 @@ export const within = (effect: Effect.Effect<unknown>, limit: Duration.DurationI
         resume(Effect.succeed(ended))
       })
     })))
+
+/**
+ * As whichever ends first; the other one is interrupted. `Effect.raceFirst` and `timeoutTo` (3.22.4) lose an interruption that comes
+ * just before they have begun: whoever interrupts would wait until one of the two has ended.
+ *
+ * @internal
+ */
+export const firstOf = <A, E, R, A2, E2, R2>(
+  one: Effect.Effect<A, E, R>,
+  other: Effect.Effect<A2, E2, R2>
+): Effect.Effect<A | A2, E | E2, R | R2> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function*() {
+      const first = Deferred.unsafeMake<A | A2, E | E2>(FiberId.none)
+      const run = <B extends A | A2, F extends E | E2, S>(effect: Effect.Effect<B, F, S>) =>
+        Effect.forkDaemon(Effect.intoDeferred(Effect.interruptible(effect), first))
+      const both = [yield* run(one), yield* run(other)]
+      return yield* Effect.ensuring(restore(Deferred.await(first)), Fiber.interruptAll(both))
+    })
+  )
+
+/**
+ * The effect, or the other one where it has not ended in this time, and is interrupted.
+ *
+ * @internal
+ */
+export const inTime = <A, E, R, A2, E2, R2>(
+  effect: Effect.Effect<A, E, R>,
+  limit: Duration.DurationInput,
+  tooLate: Effect.Effect<A2, E2, R2>
+): Effect.Effect<A | A2, E | E2, R | R2> =>
+  // The limit itself, on the Effect clock.
+  firstOf(effect, Effect.zipRight(Effect.sleep(limit), tooLate))

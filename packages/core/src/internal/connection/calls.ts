@@ -34,7 +34,7 @@ import { retryAfter } from "../retry/budget.js"
 import * as Stepper from "../retry/stepper.js"
 import * as ErrorType from "../telemetry/errorType.js"
 import * as Spans from "../telemetry/spans.js"
-import { firstOf } from "../within.js"
+import { firstOf, inTime } from "../within.js"
 import * as Known from "./known.js"
 import type { Live } from "./live.js"
 import type { Owner } from "./owner.js"
@@ -278,9 +278,7 @@ export class Calls {
         })
       )
     )
-    return Effect.suspend(() =>
-      firstOf(waiting, Effect.zipRight(Effect.sleep(Math.max(0, until - this.owner.now())), tooLate))
-    )
+    return Effect.suspend(() => inTime(waiting, Math.max(0, until - this.owner.now()), () => tooLate))
   }
 
   /** The same for what has to be known before it is sent. */

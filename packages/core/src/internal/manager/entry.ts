@@ -21,7 +21,7 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import type { Internal } from "../catalog/catalog.js"
 import type { Connection } from "../connection/connection.js"
 import * as Reasons from "../connection/reasons.js"
-import { firstOf, within } from "../within.js"
+import { firstOf, inTime, within } from "../within.js"
 import { enrich } from "./enrichment.js"
 import type { Declared } from "./lineup.js"
 import { connectTimeoutOf, type Settings } from "./settings.js"
@@ -318,7 +318,7 @@ export class Entry {
         })
       )
     )
-    return firstOf(connecting, Effect.zipRight(Effect.sleep(connectTimeout), tooLate))
+    return inTime(connecting, connectTimeout, () => tooLate)
   }
 
   private get whatIsMissing(): string {

@@ -14,7 +14,7 @@ import * as McpError from "../../McpError.js"
 import type { Manager, ManagerState, Phase, ServerStatus } from "../../McpManager.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import { together } from "../together.js"
-import { firstOf } from "../within.js"
+import { inTime } from "../within.js"
 
 /** What is read of a manager. */
 export type Servers = Pick<Manager, "state" | "changes" | "configured" | "connection">
@@ -181,7 +181,7 @@ class Late {
         this.until.set(key, { at: at + notAgainFor, error })
         return Either.left(error)
       })
-      return firstOf(Effect.either(list.get), Effect.zipRight(Effect.sleep(left), tooLate))
+      return inTime(Effect.either(list.get), left, () => tooLate)
     })
   }
 }

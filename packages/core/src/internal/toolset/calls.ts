@@ -19,7 +19,7 @@ import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, CallError, CallHook, CallOptions, OutgoingCall, ToolResult } from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
-import { firstOf } from "../within.js"
+import { inTime } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
 import * as Canonical from "./canonical.js"
@@ -183,7 +183,7 @@ export class Calls<Request, R, A> {
     const bound = Math.min(boundOf(options?.timeout), boundOf(options?.maxTotal))
     return bound === Number.POSITIVE_INFINITY
       ? lists.tools
-      : firstOf(lists.tools, Effect.zipRight(Effect.sleep(bound), lists.current))
+      : inTime(lists.tools, bound, () => lists.current)
   }
 
   /**

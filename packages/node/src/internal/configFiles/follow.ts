@@ -14,9 +14,9 @@
  */
 import type * as ConfigFile from "@mcp-runtime/core/ConfigFile"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { Place } from "../../ConfigFiles.js"
+import { inTime } from "../within.js"
 import * as Look from "./look.js"
 import * as Names from "./names.js"
 import * as Watch from "./watch.js"
@@ -68,8 +68,10 @@ export const make = (
     })
 
     const changedWithin = (time: typeof grace | typeof lookEvery) =>
-      Effect.flatMap(Effect.timeoutOption(watch.changed, time), (changed) =>
-        Option.isNone(changed) ? Effect.succeed(false) : Effect.as(settled, true))
+      Effect.flatMap(
+        inTime(Effect.as(watch.changed, true), time, Effect.succeed(false)),
+        (changed) => changed ? Effect.as(settled, true) : Effect.succeed(false)
+      )
 
     /** What is gone may be on its way back. */
     const believed: Effect.Effect<ReadonlyArray<Look.Found>> = Effect.gen(function*() {

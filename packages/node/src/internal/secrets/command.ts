@@ -16,7 +16,7 @@ import { spawn } from "node:child_process"
 import type { Readable } from "node:stream"
 import { ProcessGroup } from "../stdio/processGroup.js"
 import { watchdog } from "../stdio/watchdog.js"
-import { within } from "../within.js"
+import { firstOf, inTime, within } from "../within.js"
 
 /** A secret is short; so is the longest private key. In bytes. */
 const longest = 64 * 1024
@@ -35,10 +35,11 @@ export const run = (
   Effect.acquireUseRelease(
     Effect.sync(() => start(command)),
     (running) =>
-      Effect.timeoutFail(running.result, {
-        duration: timeout,
-        onTimeout: () => failed(`did not end within ${Duration.toMillis(timeout)} ms`)
-      }),
+      inTime(
+        running.result,
+        timeout,
+        Effect.suspend(() => Effect.fail(failed(`did not end within ${Duration.toMillis(timeout)} ms`)))
+      ),
     (running) => running.end
   )
 
@@ -114,7 +115,7 @@ class Command implements Running {
     }
   }
 
-  readonly result: Effect.Effect<Redacted.Redacted<string>, SecretUnavailable> = Effect.raceFirst(
+  readonly result: Effect.Effect<Redacted.Redacted<string>, SecretUnavailable> = firstOf(
     Effect.flatMap(
       Deferred.await(this.exited),
       (problem) => problem === undefined ? Effect.zipRight(this.drain, this.text) : Effect.fail(failed(problem))
