@@ -21,7 +21,9 @@ describe("the packages", () => {
           "stdio: fine",
           "http: fine",
           "the command: ",
+          "what is internal can't be imported",
           "a bundle of McpConfig alone: ",
+          "a bundle of Toolset: ",
           "a bundle of McpSession: "
         ]
       ) assert.include(stdout, line)
