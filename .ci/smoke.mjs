@@ -107,7 +107,7 @@ const install = (packages) => {
   run("npm", ["ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"], project)
 }
 
-/** Which sources a file of `dist` has. */
+/** Which sources a file of `dist` has; `index.js` only names others. */
 const sourcesOf = (repository, name) => JSON.parse(readFileSync(join(repository, `packages/${name}/.tsbuildinfo/chunks.json`), "utf8"))
 
 /** Only what an import reaches may be in a bundle. */
@@ -155,9 +155,11 @@ try {
   say(`the command: ${listed.tools.length} tools`)
 
   for (const name of ["core", "node"]) {
-    const [chunk] = readdirSync(join(project, `node_modules/@mcp-runtime/${name}/dist/chunks`))
-    const script = `await import("@mcp-runtime/${name}/chunks/${basename(chunk, ".js")}").then(() => process.exit(1), () => {})`
-    run(process.execPath, ["--input-type=module", "--eval", script], project)
+    const chunks = readdirSync(join(project, `node_modules/@mcp-runtime/${name}/dist/chunks`))
+    const chunk = basename(chunks.find((file) => file.endsWith(".js")), ".js")
+    const script = `console.log(await import("@mcp-runtime/${name}/chunks/${chunk}").then(() => "imported", (error) => error.code))`
+    const outcome = run(process.execPath, ["--input-type=module", "--eval", script], project).trim()
+    check(outcome === "ERR_PACKAGE_PATH_NOT_EXPORTED", `@mcp-runtime/${name}/chunks/${chunk}: ${outcome}`)
   }
   say("what is internal can't be imported")
 

@@ -3,20 +3,7 @@ import { Cause, Deferred, Effect, Exit, Fiber, FiberId, Scope, TestClock } from 
 import { together } from "../src/internal/together.js"
 import { firstOf, inTime } from "../src/internal/within.js"
 import { settled } from "./connection/kit.js"
-
-/** Its fiber yields after every few steps, so that an interruption can come between any two of them. */
-const interruptedAtEveryStep = <A, E>(effect: Effect.Effect<A, E>) =>
-  Effect.gen(function*() {
-    for (let budget = 10; budget < 50; budget++) {
-      for (let yields = 0; yields < 20; yields++) {
-        const fiber = yield* Effect.forkDaemon(Effect.withMaxOpsBeforeYield(effect, budget))
-        for (let i = 0; i < yields; i++) yield* Effect.yieldNow()
-        const ended = yield* Effect.forkDaemon(Fiber.interrupt(fiber))
-        for (let i = 0; i < 50 && (yield* ended.poll)._tag === "None"; i++) yield* Effect.yieldNow()
-        assert.isTrue((yield* ended.poll)._tag === "Some", `it goes on: interrupted after ${yields} turns of ${budget}`)
-      }
-    }
-  })
+import { interruptedAtEveryStep } from "./moments.js"
 
 /** Counts how many are under way, and leaves none. */
 const counting = () => {
@@ -37,6 +24,7 @@ describe("together", () => {
     Effect.gen(function*() {
       for (const atMost of [1, 2, 5, Number.POSITIVE_INFINITY]) {
         const { busy, now } = counting()
+        // Each takes its own time of the test clock, so that they end in another order than they begin.
         const all = yield* Effect.fork(
           together([4, 1, 3, 2], (item) => busy(Effect.as(Effect.sleep(item * 100), item * 10)), atMost)
         )

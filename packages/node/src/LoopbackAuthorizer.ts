@@ -90,12 +90,10 @@ export const make = (options: Options = {}): Context.Tag.Service<Authorizer> => 
             answer(request.state),
             Effect.zipRight(Effect.suspend(() => open({ ...request, url })), Effect.never)
           )
-          const tooLate = Effect.suspend(() =>
+          return inTime(answered, timeout, () =>
             Effect.fail(
               unauthorized(request.server, `nobody came back from the browser within ${Duration.format(timeout)}`)
-            )
-          )
-          return inTime(answered, timeout, tooLate)
+            ))
         }
       }))
   }

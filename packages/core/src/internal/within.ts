@@ -89,7 +89,7 @@ export const firstOf = <A, E, R, A2, E2, R2>(
   )
 
 /**
- * The effect, or the other one where it has not ended in this time, and is interrupted. `Effect.timeoutTo` (3.22.4) loses an
+ * The effect, or another one that begins when this time is over: as whichever ends first. `Effect.timeoutTo` (3.22.4) loses an
  * interruption that comes just before it has begun: whoever interrupts would wait until the time is over.
  */
 export const inTime = <A, E, R, A2, E2, R2>(
@@ -97,5 +97,5 @@ export const inTime = <A, E, R, A2, E2, R2>(
   limit: Duration.DurationInput,
   tooLate: () => Effect.Effect<A2, E2, R2>
 ): Effect.Effect<A | A2, E | E2, R | R2> =>
-  // The limit itself, on the Effect clock.
+  // Nothing is waited for by sleeping: it is the time itself, on the Effect clock.
   firstOf(effect, Effect.zipRight(Effect.sleep(limit), Effect.suspend(tooLate)))

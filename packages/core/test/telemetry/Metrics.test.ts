@@ -441,9 +441,8 @@ describe("sessions", () => {
   it.effect("interruption at every step: what is open or active is none in the end", () =>
     Effect.gen(function*() {
       const name = freshName()
-      for (let at = 0; at < 120 * budgets.length; at++) {
-        const steps = Math.floor(at / budgets.length)
-        const budget = budgets[at % budgets.length]!
+      const moments = budgets.flatMap((budget) => Array.from({ length: 120 }, (_, steps) => ({ budget, steps })))
+      for (const { budget, steps } of moments) {
         const fiber = yield* Effect.gen(function*() {
           const { connection } = yield* connect({ ...stdio, name }, { tools: [{ name: "echo" }] })
           yield* connection.catalog.tools.get

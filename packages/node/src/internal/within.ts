@@ -1,5 +1,8 @@
 /**
  * Waiting with a bound, on the Effect clock, also in a finalizer.
+ *
+ * The core has the like for itself. Another package can't import it: it would have to be public there, and concerns no
+ * application. `within` says less here than it does there.
  */
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
@@ -54,14 +57,14 @@ export const firstOf = <A, E, R, A2, E2, R2>(
   )
 
 /**
- * The effect, or the other one where it has not ended in this time, and is interrupted.
+ * The effect, or another one that begins when this time is over: as whichever ends first.
  *
  * @internal
  */
 export const inTime = <A, E, R, A2, E2, R2>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.DurationInput,
-  tooLate: Effect.Effect<A2, E2, R2>
+  tooLate: () => Effect.Effect<A2, E2, R2>
 ): Effect.Effect<A | A2, E | E2, R | R2> =>
-  // The limit itself, on the Effect clock.
-  firstOf(effect, Effect.zipRight(Effect.sleep(limit), tooLate))
+  // Nothing is waited for by sleeping: it is the time itself, on the Effect clock.
+  firstOf(effect, Effect.zipRight(Effect.sleep(limit), Effect.suspend(tooLate)))

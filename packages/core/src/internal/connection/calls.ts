@@ -267,7 +267,7 @@ export class Calls {
     const idle = millisOf(options?.timeout, this.timeouts.request)
     const until = Math.min(from + idle, call.startedAt + this.total(options))
     if (until === Number.POSITIVE_INFINITY) return waiting
-    const tooLate = Effect.suspend(() =>
+    const tooLate = () =>
       Effect.fail(
         new McpError.RequestTimeout({
           server: this.owner.server,
@@ -277,8 +277,7 @@ export class Calls {
           ...late()
         })
       )
-    )
-    return Effect.suspend(() => inTime(waiting, Math.max(0, until - this.owner.now()), () => tooLate))
+    return Effect.suspend(() => inTime(waiting, Math.max(0, until - this.owner.now()), tooLate))
   }
 
   /** The same for what has to be known before it is sent. */

@@ -25,8 +25,6 @@ import { withinHandshake } from "../withinHandshake.js"
 import type { Live } from "./live.js"
 import type { LogLevelWish, Subscriptions } from "./wishes.js"
 
-const subscriptionsAtOnce = 8
-
 /** What the application has asked of earlier sessions, and expects of the next one. */
 export interface Wishes {
   readonly catalog: Catalog.Internal
@@ -85,6 +83,9 @@ const restoreInTime = (
   withinHandshake(config, restore(session, wishes), () => ({
     detail: "the server did not give its lists and subscriptions again"
   }))
+
+/** A server that comes back is not asked for hundreds of them at once. */
+const subscriptionsAtOnce = 8
 
 const restore = (session: McpSession.McpSession, wishes: Wishes): Effect.Effect<void, McpError.McpError> =>
   Effect.zipRight(

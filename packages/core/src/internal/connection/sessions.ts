@@ -25,7 +25,7 @@ import * as ErrorType from "../telemetry/errorType.js"
 import type { Meter } from "../telemetry/meter.js"
 import * as Spans from "../telemetry/spans.js"
 import { together } from "../together.js"
-import { closeApart, firstOf, within } from "../within.js"
+import { closeApart, inTime, within } from "../within.js"
 import { withinHandshake } from "../withinHandshake.js"
 import { Live } from "./live.js"
 import * as Opening from "./opening.js"
@@ -252,7 +252,8 @@ export class Sessions {
 
   /** In the background, since requests that are under way may still have their answers. */
   drain(live: Live): Effect.Effect<void> {
-    return Effect.interruptible(firstOf(live.session.quiet, Effect.sleep(drainBound))).pipe(
+    // The owner, who forks it, can't be interrupted; the end of the connection must not wait for it.
+    return Effect.interruptible(inTime(live.session.quiet, drainBound, () => Effect.void)).pipe(
       Effect.zipRight(Effect.uninterruptible(this.close(live))),
       Effect.zipRight(Effect.sync(() => {
         this.usedUntil = this.parts.now()

@@ -13,7 +13,7 @@ import * as Mailbox from "effect/Mailbox"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as McpProtocol from "../../McpProtocol.js"
-import { firstOf, within } from "../within.js"
+import { inTime, within } from "../within.js"
 
 const capacity = 1024
 const drainFor = Duration.seconds(1)
@@ -100,6 +100,7 @@ export const delivering = <A, E>(
   Effect.gen(function*() {
     const progress = yield* delivery(onProgress, failed)
     const reader = yield* Effect.fork(Effect.interruptible(progress.reading))
-    const drained = Effect.interruptible(firstOf(progress.drained(reader), Effect.sleep(drainFor)))
+    // It runs as a finalizer, but whoever has called may still give up.
+    const drained = Effect.interruptible(inTime(progress.drained(reader), drainFor, () => Effect.void))
     return yield* Effect.onExit(run(progress.sink), () => Effect.ensuring(drained, progress.end(reader)))
   })

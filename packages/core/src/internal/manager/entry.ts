@@ -21,7 +21,7 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import type { Internal } from "../catalog/catalog.js"
 import type { Connection } from "../connection/connection.js"
 import * as Reasons from "../connection/reasons.js"
-import { firstOf, inTime, within } from "../within.js"
+import { inTime, within } from "../within.js"
 import { enrich } from "./enrichment.js"
 import type { Declared } from "./lineup.js"
 import { connectTimeoutOf, type Settings } from "./settings.js"
@@ -274,7 +274,7 @@ export class Entry {
       const connection = yield* this.usable
       // It was asked for to be connected by its first use, and has something to show until then.
       if (connection.config.lifetime === "lazy") {
-        yield* firstOf(Deferred.await(attempt.restored), Effect.sleep(storeAnswersWithin))
+        yield* inTime(Deferred.await(attempt.restored), storeAnswersWithin, () => Effect.void)
         if (this.tools !== undefined) return
       }
       const { _tag } = yield* connection.state
@@ -305,7 +305,7 @@ export class Entry {
   private inTime(connecting: Effect.Effect<void, McpError.McpError>): Effect.Effect<void, McpError.McpError> {
     const connectTimeout = connectTimeoutOf(this.parts.settings, this.config)
     if (connectTimeout === Number.POSITIVE_INFINITY) return connecting
-    const tooLate = Effect.suspend(() =>
+    return inTime(connecting, connectTimeout, () =>
       Effect.fail(
         new McpError.RequestTimeout({
           server: this.name,
@@ -316,9 +316,7 @@ export class Entry {
           detail: this.whatIsMissing,
           stderrTail: this.connection?.owner.sessions.stderrTail
         })
-      )
-    )
-    return inTime(connecting, connectTimeout, () => tooLate)
+      ))
   }
 
   private get whatIsMissing(): string {

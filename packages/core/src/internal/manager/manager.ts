@@ -23,7 +23,7 @@ import { shownAs } from "../shownAs.js"
 import * as Spans from "../telemetry/spans.js"
 import { together } from "../together.js"
 import { Watched } from "../watched.js"
-import { firstOf, within } from "../within.js"
+import { firstOf, inTime, within } from "../within.js"
 import { Entry, type NoConnection, type Parts as EntryParts } from "./entry.js"
 import * as Lineup from "./lineup.js"
 import * as Settings from "./settings.js"
@@ -293,12 +293,12 @@ class Servers {
         Effect.suspend(() => entry.tools === undefined ? outcome : Effect.void)
       )
     }
-    return firstOf(all, Effect.zipRight(Effect.sleep(gate), Effect.asVoid(together(entries, shown))))
+    return inTime(all, gate, () => Effect.asVoid(together(entries, shown)))
   }
 
   /** Until nothing is left of those that have failed, unless it takes long. */
   private endings(entries: ReadonlyArray<Entry>): Effect.Effect<void> {
-    return firstOf(Effect.asVoid(together(entries, (_) => _.settled)), Effect.sleep(endsQuickly))
+    return inTime(Effect.asVoid(together(entries, (_) => _.settled)), endsQuickly, () => Effect.void)
   }
 
   private failuresOf(entries: ReadonlyArray<Entry>): ReadonlyArray<McpError.McpError> {

@@ -69,7 +69,7 @@ export const make = (
 
     const changedWithin = (time: typeof grace | typeof lookEvery) =>
       Effect.flatMap(
-        inTime(Effect.as(watch.changed, true), time, Effect.succeed(false)),
+        inTime(Effect.as(watch.changed, true), time, () => Effect.succeed(false)),
         (changed) => changed ? Effect.as(settled, true) : Effect.succeed(false)
       )
 

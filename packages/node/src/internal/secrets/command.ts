@@ -16,7 +16,7 @@ import { spawn } from "node:child_process"
 import type { Readable } from "node:stream"
 import { ProcessGroup } from "../stdio/processGroup.js"
 import { watchdog } from "../stdio/watchdog.js"
-import { firstOf, inTime, within } from "../within.js"
+import { inTime, within } from "../within.js"
 
 /** A secret is short; so is the longest private key. In bytes. */
 const longest = 64 * 1024
@@ -38,7 +38,7 @@ export const run = (
       inTime(
         running.result,
         timeout,
-        Effect.suspend(() => Effect.fail(failed(`did not end within ${Duration.toMillis(timeout)} ms`)))
+        () => Effect.fail(failed(`did not end within ${Duration.toMillis(timeout)} ms`))
       ),
     (running) => running.end
   )
@@ -87,9 +87,10 @@ const launch = (command: string): Child =>
 
 class Command implements Running {
   private readonly group: ProcessGroup
-  private readonly exited = Deferred.unsafeMake<string | undefined>(FiberId.none)
+  private readonly exited = Deferred.unsafeMake<void>(FiberId.none)
   private readonly drained = Deferred.unsafeMake<void>(FiberId.none)
-  private readonly overflown = Deferred.unsafeMake<void>(FiberId.none)
+  /** How it has ended, or that it is not worth waiting for that: whichever was first. */
+  private readonly outcome = Deferred.unsafeMake<void, SecretUnavailable>(FiberId.none)
   private readonly chunks: Array<Buffer> = []
   private size = 0
 
@@ -102,7 +103,8 @@ class Command implements Running {
     child.once("exit", (code, signal) => {
       this.group.reaped()
       const problem = code === 0 ? undefined : signal === null ? `exited with code ${code}` : `was killed by ${signal}`
-      Deferred.unsafeDone(this.exited, Effect.succeed(problem))
+      Deferred.unsafeDone(this.outcome, problem === undefined ? Effect.void : Effect.fail(failed(problem)))
+      Deferred.unsafeDone(this.exited, Effect.void)
     })
   }
 
@@ -111,16 +113,12 @@ class Command implements Running {
     if (this.size <= longest) this.chunks.push(chunk)
     else {
       this.child.stdout.destroy()
-      Deferred.unsafeDone(this.overflown, Effect.void)
+      Deferred.unsafeDone(this.outcome, Effect.fail(tooMuch))
     }
   }
 
-  readonly result: Effect.Effect<Redacted.Redacted<string>, SecretUnavailable> = firstOf(
-    Effect.flatMap(
-      Deferred.await(this.exited),
-      (problem) => problem === undefined ? Effect.zipRight(this.drain, this.text) : Effect.fail(failed(problem))
-    ),
-    Effect.zipRight(Deferred.await(this.overflown), Effect.fail(tooMuch))
+  readonly result: Effect.Effect<Redacted.Redacted<string>, SecretUnavailable> = Effect.suspend(() =>
+    Deferred.await(this.outcome).pipe(Effect.zipRight(this.drain), Effect.zipRight(this.text))
   )
 
   private get drain(): Effect.Effect<void> {
