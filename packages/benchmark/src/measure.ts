@@ -4,6 +4,7 @@
  * Owns: clocks, rounds, garbage collection. May not touch: clients, rows, output.
  */
 import type { Options } from "./options.js"
+import { orderOf } from "./order.js"
 import { takeProfile } from "./profile.js"
 
 /** Microseconds of one operation. */
@@ -71,8 +72,7 @@ export const takeTurns = async <C extends string, A>(
   const names = Object.keys(turns) as Array<C>
   const taken = Object.fromEntries(names.map((_): [C, Array<A>] => [_, []])) as { [K in C]: Array<A> }
   for (let round = 0; round < options.rounds; round++) {
-    for (let i = 0; i < names.length; i++) {
-      const next = names[(round + i) % names.length]!
+    for (const next of orderOf(names, round)) {
       collectYoungGarbage()
       taken[next].push(await turns[next]())
     }

@@ -11,6 +11,10 @@ export interface Options {
   readonly rounds: number
   /** The same where one turn takes seconds. */
   readonly slowRounds: number
+  /** The same where one turn takes `turnMillis`. */
+  readonly shortRounds: number
+  /** Rounds before these that do not count: who has waited for the others to warm up is slow at first. */
+  readonly settlingRounds: number
   /** No more rounds are begun after this time. */
   readonly roundsMillis: number
   /** How long one turn takes, roughly. */
@@ -47,8 +51,10 @@ const full = {
   conclusive: true,
   rounds: 7,
   slowRounds: 3,
-  roundsMillis: 20_000,
-  turnMillis: 220,
+  shortRounds: 21,
+  settlingRounds: 2,
+  roundsMillis: 40_000,
+  turnMillis: 100,
   warmUpMillis: 2500,
   orderMillis: 30_000,
   idleRounds: 2,
@@ -59,6 +65,8 @@ const quick = {
   conclusive: false,
   rounds: 2,
   slowRounds: 1,
+  shortRounds: 2,
+  settlingRounds: 0,
   roundsMillis: 10_000,
   turnMillis: 15,
   warmUpMillis: 0,
@@ -66,6 +74,9 @@ const quick = {
   idleRounds: 1,
   idleMillis: 0
 }
+
+/** For turns that are as short as `turnMillis`. */
+export const shortTurns = (options: Options): Options => ({ ...options, rounds: options.shortRounds })
 
 const oneOf = <A extends string>(name: string, text: string | undefined, known: ReadonlyArray<A>): A | undefined => {
   const found = known.find((_) => _ === text)

@@ -7,7 +7,7 @@ import { load } from "../clients/all.js"
 import type { Session, Wire } from "../clients/client.js"
 import { manage, type Managed } from "../clients/oursManager.js"
 import { calibrate, interleave, timed, type Turn } from "../measure.js"
-import type { Options } from "../options.js"
+import { type Options, shortTurns } from "../options.js"
 import type { Line, Row } from "../row.js"
 import { stdioServer } from "../servers.js"
 
@@ -62,7 +62,7 @@ const measure = async (session: Session, ours: Managed, options: Options): Promi
     get: await again(reads.get),
     tools: await again(reads.tools),
     current: await again(reads.current)
-  }, options)
+  }, shortTurns(options))
   return (["get", "tools", "current"] as const).map((way) => ({
     title: `1000 tools again, ${titles[way]}`,
     unit: "us",

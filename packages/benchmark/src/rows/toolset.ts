@@ -9,7 +9,7 @@ import { checkResult } from "../clients/client.js"
 import { connectOurs, connectSdk, type Serve, serverOf } from "../clients/inMemory.js"
 import type { Managed } from "../clients/oursManager.js"
 import { calibrate, collectGarbage, interleave, timed, type Turn } from "../measure.js"
-import type { Options } from "../options.js"
+import { type Options, shortTurns } from "../options.js"
 import type { Ceiling, Line, Row, Target } from "../row.js"
 
 const listRow = "toolset-10000"
@@ -152,7 +152,7 @@ const measureListing = async (
     dynamic: await turn(listings.dynamic),
     firstStrict: strict,
     strict: await turn(listings.strict)
-  }, options)
+  }, shortTurns(options))
   return (["first", "again", "fixed", "dynamic", "firstStrict", "strict"] as const).map((way) => ({
     title: `toolset of ${toolCount}, ${titles[way].title}`,
     unit: "ms",
@@ -216,7 +216,7 @@ const measureCalls = async (opened: Opened, options: Options): Promise<ReadonlyA
     few: await turn(few.toolbox),
     many: await turn(many.toolbox),
     manyAlone: await turn(many.connection)
-  }, options)
+  }, shortTurns(options))
   const line = (title: string, ours: "few" | "many", base: "few" | "fewAlone" | "manyAlone"): Line => ({
     title: `toolset, ${title}`,
     unit: "us",

@@ -8,6 +8,7 @@ import type { Failures, Line, Values } from "../row.js"
 import type { Who } from "../who.js"
 import { type Crew, type PerWho, withCrew } from "../worker/crew.js"
 import type { Work } from "../worker/orders.js"
+import type { Worker } from "../worker/worker.js"
 
 export interface Wanted {
   readonly name: string
@@ -49,7 +50,9 @@ export const measureWork = (wanted: Wanted, options: Options): Promise<Measured>
       const { turnMillis, warmUpMillis } = options
       return worker.ask("calibrate", { work, turnMillis, warmUpMillis })
     })
-    const taken = await crew.takeTurns((worker) => worker.ask("turn", { work, count: counts.get(worker.who)! }))
+    const turn = (worker: Worker) => worker.ask("turn", { work, count: counts.get(worker.who)! })
+    await crew.takeTurns(turn, options.settlingRounds)
+    const taken = await crew.takeTurns(turn, options.shortRounds)
     await profiled(crew, counts, wanted, options)
     return measuredOf(taken, crew.failures(), (_) => _)
   })

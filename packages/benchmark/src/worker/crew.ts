@@ -5,6 +5,7 @@
  * Owns: who still takes part, rounds, time. May not touch: what one turn is.
  */
 import type { Options } from "../options.js"
+import { orderOf } from "../order.js"
 import { reasonAgainst } from "../peers/fitness.js"
 import type { Failures } from "../row.js"
 import { isPeer, type Who } from "../who.js"
@@ -98,9 +99,7 @@ const takeTurnsOf =
     const taken = new Map<Who, Array<A>>(members.workers.map((_) => [_.who, []]))
     const end = performance.now() + options.roundsMillis
     for (let round = 0; round < rounds && (round < leastRounds || performance.now() < end); round++) {
-      const { workers } = members
-      for (let i = 0; i < workers.length; i++) {
-        const worker = workers[(round + i) % workers.length]!
+      for (const worker of orderOf(members.workers, round)) {
         const given = await members.attempt(worker.who, () => turn(worker))
         if (given === undefined) taken.delete(worker.who)
         else taken.get(worker.who)!.push(given.value)

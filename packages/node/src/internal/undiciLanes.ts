@@ -20,7 +20,6 @@
  */
 import { failureFromError, type HttpFailure, type HttpListener } from "@mcp-runtime/core/HttpExchange"
 import type { EventEmitter } from "node:events"
-import type { IncomingHttpHeaders } from "node:http"
 import * as Undici from "undici"
 import { type Destination, dial, type DialContext, DialFailed, proxyRefusal } from "./undiciDial.js"
 
@@ -30,7 +29,22 @@ const failureOf = (error: unknown, started: boolean): HttpFailure =>
   error instanceof DialFailed ? error.failure : failureFromError(error, started ? "sent" : "unsent")
 
 /**
- * One request on its way: its part that `undici` sees, and its state.
+ * Names and values by turns, as undici has read them. Only few names are ever asked for, of answers that have many.
+ */
+const headerOf = (headers: ReadonlyArray<Buffer>, lowerCaseName: string): string | undefined => {
+  let found: string | undefined
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!
+    if (name.length !== lowerCaseName.length || name.toString("latin1").toLowerCase() !== lowerCaseName) continue
+    const value = headers[i + 1]!.toString("latin1")
+    found = found === undefined ? value : `${found}, ${value}`
+  }
+  return found
+}
+
+/**
+ * One request on its way: its part that `undici` sees, and its state. Of undici's two kinds of handlers it is the older one: the
+ * newer one stands on it, and reads all headers into an object first.
  *
  * @internal
  */
@@ -47,32 +61,31 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     readonly lanes: Lanes
   ) {}
 
-  onRequestStart(): void {
+  onConnect(): void {
     this.started = true
   }
 
-  onResponseStart(_: Undici.Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (this.done || status < 200) return
+  onHeaders(status: number, headers: Array<Buffer>): boolean {
+    if (this.done || status < 200) return true
     const { proxyAuthorized } = this.lanes
-    if (status === 407 && proxyAuthorized !== undefined) return this.fail(proxyRefusal(status, proxyAuthorized))
-    this.listener.head(status, (name) => {
-      const value = headers[name]
-      return typeof value === "string" ? value : Array.isArray(value) ? value.join(", ") : undefined
-    })
+    if (status === 407 && proxyAuthorized !== undefined) this.fail(proxyRefusal(status, proxyAuthorized))
+    else this.listener.head(status, (name) => headerOf(headers, name))
+    return true
   }
 
-  onResponseData(_: Undici.Dispatcher.DispatchController, chunk: Uint8Array): void {
+  onData(chunk: Uint8Array): boolean {
     if (!this.done) this.listener.data(chunk)
+    return true
   }
 
-  onResponseEnd(): void {
+  onComplete(): void {
     if (this.done) return
     this.done = true
     this.lane?.free()
     this.listener.end()
   }
 
-  onResponseError(_: Undici.Dispatcher.DispatchController, error: Error): void {
+  onError(error: Error): void {
     if (this.done) return
     const failure = failureOf(error, this.started)
     if (this.dispatching) queueMicrotask(() => this.fail(failure))

@@ -90,7 +90,7 @@ export class EventParser {
     let at = 0
     while (this.marked < mark.length && at < chunk.length) {
       if (chunk[at] !== mark[this.marked]) {
-        this.partial.append(Uint8Array.from(mark.slice(0, this.marked)))
+        if (this.marked > 0) this.partial.append(Uint8Array.from(mark.slice(0, this.marked)))
         this.marked = mark.length
         break
       }
