@@ -52,7 +52,7 @@ const full = {
   rounds: 7,
   slowRounds: 3,
   shortRounds: 21,
-  settlingRounds: 2,
+  settlingRounds: 6,
   roundsMillis: 40_000,
   turnMillis: 100,
   warmUpMillis: 2500,

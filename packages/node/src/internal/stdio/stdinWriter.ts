@@ -5,7 +5,8 @@
  * May not touch: the process, the answers.
  *
  * One write is under way at a time, and whatever comes meanwhile is the next one. So what waits here was certainly never
- * written, and a reader that stopped costs no listener and no buffer but this one.
+ * written, and a reader that stopped costs no listener and no buffer but this one. Many that come at once are several writes,
+ * as long as the pipe takes them: the server begins with the first while we still work on the last.
  *
  * | state   | a new message               | what waits                                  | what is being written               |
  * |---------|-----------------------------|---------------------------------------------|-------------------------------------|
@@ -26,6 +27,9 @@ export type Sent = (error: McpError.McpError | undefined) => void
 
 /** Why nothing can be sent, as the error of one message. @internal */
 export type Refusal = (operation: string, executed: McpError.Executed) => McpError.McpError
+
+/** So many are not joined with more. */
+const joinedAtMost = 16
 
 /** Messages on their way, with those who want to know that they were accepted. */
 class Batch {
@@ -53,6 +57,8 @@ export class StdinWriter {
   /** A write is under way, or none may follow. */
   private busy = false
   private held = false
+  /** How many writes have not said yet how they ended. */
+  private unconfirmed = 0
   private refusal: Refusal | undefined = undefined
 
   constructor(
@@ -82,6 +88,7 @@ export class StdinWriter {
     waiting.messages.push(message)
     waiting.sent.push(sent)
     if (sent !== undefined) waiting.awaited = true
+    if (waiting.messages.length >= joinedAtMost && this.takesMore) return this.writeMore()
     if (this.scheduled || this.busy) return
     // One message at a time has nothing to be joined with: it goes out at once.
     if (this.lastJoined <= 1) return this.write()
@@ -124,6 +131,16 @@ export class StdinWriter {
     }
   }
 
+  /** The pipe has taken the last write as a whole, although that is told only after this turn of the event loop. */
+  private get takesMore(): boolean {
+    return !this.held && this.stream.writableLength === 0
+  }
+
+  private writeMore(): void {
+    if (this.busy) this.accepted()
+    this.write()
+  }
+
   private readonly flush = (): void => {
     this.scheduled = false
     if (!this.busy) this.write()
@@ -136,6 +153,7 @@ export class StdinWriter {
     this.writing = batch
     this.busy = true
     this.lastJoined = batch.messages.length
+    this.unconfirmed++
     this.stream.write(batch.text, "utf8", this.written)
     if (this.lastJoined === 1) this.vigil.written()
     // The first attempt is made at once. When that fails, not one byte has left us.
@@ -146,8 +164,9 @@ export class StdinWriter {
   }
 
   private readonly written = (error?: Error | null): void => {
+    this.unconfirmed--
     if (error !== undefined && error !== null) return this.hold()
-    if (this.held) return
+    if (this.held || this.unconfirmed > 0) return
     this.accepted()
     if (this.refusal !== undefined) return
     this.busy = false

@@ -1,0 +1,112 @@
+/** What is written when: of many messages at once, into a pipe that is open, full or broken. */
+import { assert, describe, it } from "@effect/vitest"
+import { McpError } from "@mcp-runtime/core"
+import type { McpProtocol } from "@mcp-runtime/core"
+import { Writable } from "node:stream"
+import { setImmediate } from "node:timers/promises"
+import { StdinWriter } from "../../src/internal/stdio/stdinWriter.js"
+import { Vigil } from "../../src/internal/stdio/vigil.js"
+
+type Take = (error?: Error) => void
+
+/** A pipe: what it takes, at once or when it is told to. */
+class Pipe extends Writable {
+  readonly writes: Array<ReadonlyArray<number>> = []
+  full = false
+  takesBefore = Number.POSITIVE_INFINITY
+  private take: Take | undefined = undefined
+
+  constructor() {
+    super({ decodeStrings: false, emitClose: false })
+    this.on("error", () => {})
+  }
+
+  override _write(text: string, _: BufferEncoding, take: Take): void {
+    if (this.writes.length >= this.takesBefore) return take(new Error("EPIPE"))
+    this.writes.push(text.trimEnd().split("\n").map((line) => (JSON.parse(line) as { readonly id: number }).id))
+    if (this.full) this.take = take
+    else take()
+  }
+
+  drain(): void {
+    this.full = false
+    this.take?.()
+  }
+}
+
+const open = () => {
+  const pipe = new Pipe()
+  const failed: Array<readonly [id: McpProtocol.RequestId, executed: McpError.Executed]> = []
+  const vigil = new Vigil({ processors: 1, now: () => 0, nextTurn: () => {} })
+  const writer = new StdinWriter(pipe, "server", 1_000_000, (id, error) => failed.push([id, error.executed]), vigil)
+  let id = 0
+  const send = (count: number): void => {
+    for (let i = 0; i < count; i++) writer.send({ jsonrpc: "2.0", id: ++id, method: "tools/call" }, undefined)
+  }
+  return { failed, pipe, send, writer }
+}
+
+const refusal = (operation: string, executed: McpError.Executed): McpError.McpError =>
+  new McpError.ConnectionClosed({ server: "server", operation, executed, reason: "Closing", detail: "over" })
+
+const upTo = (from: number, to: number): ReadonlyArray<number> =>
+  Array.from({ length: to - from + 1 }, (_, i) => from + i)
+
+describe("many messages at once", () => {
+  it("are several writes: the server has the first before the last is made", async () => {
+    const { failed, pipe, send } = open()
+    send(1)
+    assert.deepStrictEqual(pipe.writes, [[1]])
+    send(39)
+    assert.deepStrictEqual(pipe.writes, [[1], upTo(2, 17), upTo(18, 33)])
+    await setImmediate()
+    assert.deepStrictEqual(pipe.writes, [[1], upTo(2, 17), upTo(18, 33), upTo(34, 40)])
+    send(2)
+    await setImmediate()
+    assert.deepStrictEqual(pipe.writes.slice(4), [[41, 42]])
+    assert.deepStrictEqual(failed, [])
+  })
+
+  it("wait for a pipe that is full, and are one write then", async () => {
+    const { pipe, send } = open()
+    pipe.full = true
+    send(40)
+    await setImmediate()
+    assert.deepStrictEqual(pipe.writes, [[1]])
+    pipe.drain()
+    await setImmediate()
+    assert.deepStrictEqual(pipe.writes, [[1], upTo(2, 40)])
+  })
+
+  it("are accepted with their own write, each once", async () => {
+    const { pipe, send, writer } = open()
+    const accepted: Array<string> = []
+    const notify = (method: string): void =>
+      writer.send({ jsonrpc: "2.0", method }, (error) => accepted.push(`${method} ${error?.executed ?? "accepted"}`))
+    notify("first")
+    send(16)
+    notify("second")
+    pipe.full = true
+    send(15)
+    notify("third")
+    await setImmediate()
+    assert.deepStrictEqual(accepted, ["first accepted"])
+    writer.stop(refusal)
+    assert.deepStrictEqual(accepted, ["first accepted", "third no", "second maybe"])
+    pipe.drain()
+    await setImmediate()
+    assert.lengthOf(accepted, 3)
+  })
+
+  it("into a pipe that breaks: those that it took are not sent again, the others were not executed", async () => {
+    const { failed, pipe, send, writer } = open()
+    send(1)
+    pipe.takesBefore = 2
+    send(40)
+    await setImmediate()
+    assert.deepStrictEqual(pipe.writes, [[1], upTo(2, 17)])
+    assert.deepStrictEqual(failed, [])
+    writer.stop(refusal)
+    assert.deepStrictEqual(failed, upTo(18, 41).map((id) => [id, "no"] as const))
+  })
+})
