@@ -2,26 +2,17 @@
  * In which order the clients take their turns.
  */
 
-/** Numbers that look random, and are the same in each run. */
-const numbers = (seed: number) => {
-  let state = Math.imul(seed + 1, 0x9e3779b1) >>> 0
-  return (below: number): number => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return Math.floor(state / 2 ** 32 * below)
-  }
-}
-
 /**
- * Another order in each round: nobody is to come after the same one every time, whose garbage may still be collected beside it.
+ * Another order in each round, by Williams' design: each has every place, and comes after every other one, equally often. The garbage
+ * of who came before may still be collected meanwhile, and should not always disturb the same one.
  */
 export const orderOf = <A>(members: ReadonlyArray<A>, round: number): ReadonlyArray<A> => {
-  const next = numbers(round)
-  const order = [...members]
-  for (let last = order.length - 1; last > 0; last--) {
-    const chosen = next(last + 1)
-    const member = order[last]!
-    order[last] = order[chosen]!
-    order[chosen] = member
-  }
-  return order
+  const count = members.length
+  // An odd number needs every other block of rounds the other way around.
+  const isReversed = count % 2 === 1 && Math.floor(round / count) % 2 === 1
+  return members.map((_, i) => {
+    const at = isReversed ? count - 1 - i : i
+    // From both ends in turns: so each distance from one to the next is there once.
+    return members[((at % 2 === 1 ? (at + 1) / 2 : count - at / 2) + round) % count]!
+  })
 }

@@ -18,7 +18,6 @@ const facts: Facts = {
   loadBefore: 0.25,
   loadAfter: 1,
   seconds: 60,
-  rounds: 9,
   versions: [["mcporter (mcporter)", "0.12.3"]],
   doubts: ["Other work was running."]
 }

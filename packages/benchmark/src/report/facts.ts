@@ -16,7 +16,6 @@ export interface Facts {
   readonly loadBefore: number
   readonly loadAfter: number
   readonly seconds: number
-  readonly rounds: number
   /** Name of each package and its version. */
   readonly versions: ReadonlyArray<readonly [string, string]>
   /** Why these numbers should not be believed. */
@@ -80,7 +79,6 @@ export const gather = (begun: Begun, options: Options): Facts => ({
   loadBefore: begun.load,
   loadAfter: loadavg()[0]!,
   seconds: Math.round((performance.now() - begun.at) / 1000),
-  rounds: options.rounds,
   versions: versions(options),
   doubts: doubtsOf(options, begun.load)
 })
@@ -92,7 +90,6 @@ export const showFacts = (facts: Facts): string => {
     ["Node, for everybody and all servers", facts.node],
     ["load at the start, at the end", `${facts.loadBefore.toFixed(2)}, ${facts.loadAfter.toFixed(2)}`],
     ["took", `${facts.seconds} s`],
-    ["rounds, where the table says nothing else", String(facts.rounds)],
     ...facts.versions
   ]
   return [table(["run", ""], rows), ...facts.doubts.map((_) => `**${_}**`)].join("\n\n")

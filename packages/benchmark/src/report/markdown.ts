@@ -68,6 +68,8 @@ const absolute = (line: Line, values: ReadonlyArray<number> | undefined): string
   return `${show(median)} (${show(low)}-${show(high)})`
 }
 
+const roundsOf = ({ values }: Line): string => String(Math.max(0, ...Object.values(values).map((_) => _.length)))
+
 const absolutes = (lines: ReadonlyArray<Line>, of: (line: Line) => Line["values"] | undefined): string => {
   const columns = everyone.filter((who) => lines.some((line) => of(line)?.[who] !== undefined))
   return table(
@@ -75,7 +77,7 @@ const absolutes = (lines: ReadonlyArray<Line>, of: (line: Line) => Line["values"
     lines.filter((line) => of(line) !== undefined).map((line) => [
       line.title,
       line.unit,
-      String(Math.max(0, ...Object.values(line.values).map((_) => _.length))),
+      roundsOf(line),
       ...columns.map((who) => absolute(line, of(line)?.[who]))
     ])
   )
@@ -85,7 +87,7 @@ const alone: ReadonlyArray<Subject> = ["sdk", "ours", "limit", "cold", "base"]
 
 const ownTable = (lines: ReadonlyArray<Line>): string =>
   table(
-    ["", "of SDK v1", "of cold", "of base", "unit", ...alone.map(nameOf)],
+    ["", "of SDK v1", "of cold", "of base", "unit", "rounds", ...alone.map(nameOf)],
     lines.map((line) => [
       line.title,
       ...(["sdk", "cold", "base"] as const).map((other) => {
@@ -93,6 +95,7 @@ const ownTable = (lines: ReadonlyArray<Line>): string =>
         return compared === undefined ? "" : times(compared.median)
       }),
       line.unit,
+      roundsOf(line),
       ...alone.map((_) => absolute(line, line.values[_]))
     ])
   )

@@ -11,7 +11,8 @@ type Take = (error?: Error) => void
 
 /** A pipe: what it takes, at once or when it is told to. */
 class Pipe extends Writable {
-  readonly writes: Array<ReadonlyArray<number>> = []
+  /** The ids in each write. */
+  readonly writes: Array<ReadonlyArray<number | undefined>> = []
   full = false
   takesBefore = Number.POSITIVE_INFINITY
   private take: Take | undefined = undefined
@@ -23,7 +24,7 @@ class Pipe extends Writable {
 
   override _write(text: string, _: BufferEncoding, take: Take): void {
     if (this.writes.length >= this.takesBefore) return take(new Error("EPIPE"))
-    this.writes.push(text.trimEnd().split("\n").map((line) => (JSON.parse(line) as { readonly id: number }).id))
+    this.writes.push(text.trimEnd().split("\n").map((line) => (JSON.parse(line) as { readonly id?: number }).id))
     if (this.full) this.take = take
     else take()
   }
@@ -96,6 +97,27 @@ describe("many messages at once", () => {
     pipe.drain()
     await setImmediate()
     assert.lengthOf(accepted, 3)
+  })
+
+  for (const [when, count] of [["while many are sent", 16], ["after a turn", 15]] as const) {
+    it(`may be more ${when}, by who is told that a message was accepted: nothing is written twice`, async () => {
+      const { pipe, send, writer } = open()
+      writer.send({ jsonrpc: "2.0", method: "first" }, () => send(3))
+      send(count)
+      await setImmediate()
+      assert.deepStrictEqual(pipe.writes.flat(), [undefined, ...upTo(1, count + 3)])
+    })
+  }
+
+  it("into a pipe that was closed: none is said to be accepted", async () => {
+    const { pipe, send, writer } = open()
+    const told: Array<string> = []
+    pipe.destroy()
+    writer.send({ jsonrpc: "2.0", method: "first" }, (error) => told.push(error?.executed ?? "accepted"))
+    send(40)
+    await setImmediate()
+    writer.stop(refusal)
+    assert.deepStrictEqual([pipe.writes, told], [[], ["maybe"]])
   })
 
   it("into a pipe that breaks: those that it took are not sent again, the others were not executed", async () => {

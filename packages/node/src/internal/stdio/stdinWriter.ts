@@ -133,12 +133,13 @@ export class StdinWriter {
 
   /** The pipe has taken the last write as a whole, although that is told only after this turn of the event loop. */
   private get takesMore(): boolean {
-    return !this.held && this.stream.writableLength === 0
+    return !this.held && this.stream.writable && this.stream.writableLength === 0
   }
 
   private writeMore(): void {
-    if (this.busy) this.accepted()
+    const accepted = this.accepted()
     this.write()
+    tellAccepted(accepted)
   }
 
   private readonly flush = (): void => {
@@ -167,19 +168,23 @@ export class StdinWriter {
     this.unconfirmed--
     if (error !== undefined && error !== null) return this.hold()
     if (this.held || this.unconfirmed > 0) return
-    this.accepted()
-    if (this.refusal !== undefined) return
-    this.busy = false
-    if (!this.scheduled) this.write()
+    const accepted = this.accepted()
+    if (this.refusal === undefined) {
+      this.busy = false
+      if (!this.scheduled) this.write()
+    }
+    tellAccepted(accepted)
   }
 
-  private accepted(): void {
+  /** Makes room for the next write. Gives who is to be told, after that write: they may send something. */
+  private accepted(): Batch | undefined {
     const { writing } = this
-    if (!writing.awaited) return writing.clear()
-    this.writing = new Batch()
-    for (let i = 0; i < writing.messages.length; i++) {
-      if (!isRequest(writing.messages[i]!)) writing.sent[i]?.(undefined)
+    if (!writing.awaited) {
+      writing.clear()
+      return undefined
     }
+    this.writing = new Batch()
+    return writing
   }
 
   private fail(message: McpProtocol.JsonRpcMessage, sent: Sent | undefined, error: McpError.McpError): void {
@@ -195,6 +200,13 @@ export class StdinWriter {
       limit: "sendBufferBytes",
       max: this.maxBytes
     })
+  }
+}
+
+const tellAccepted = (batch: Batch | undefined): void => {
+  if (batch === undefined) return
+  for (let i = 0; i < batch.messages.length; i++) {
+    if (!isRequest(batch.messages[i]!)) batch.sent[i]?.(undefined)
   }
 }
 
