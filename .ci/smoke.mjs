@@ -157,6 +157,7 @@ try {
   for (const name of ["core", "node"]) {
     const chunks = readdirSync(join(project, `node_modules/@mcp-runtime/${name}/dist/chunks`))
     const chunk = basename(chunks.find((file) => file.endsWith(".js")), ".js")
+    // A process of its own, because an import is resolved from where its program stands; what it prints is its answer.
     const script = `console.log(await import("@mcp-runtime/${name}/chunks/${chunk}").then(() => "imported", (error) => error.code))`
     const outcome = run(process.execPath, ["--input-type=module", "--eval", script], project).trim()
     check(outcome === "ERR_PACKAGE_PATH_NOT_EXPORTED", `@mcp-runtime/${name}/chunks/${chunk}: ${outcome}`)

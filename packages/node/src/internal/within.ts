@@ -65,6 +65,4 @@ export const inTime = <A, E, R, A2, E2, R2>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.DurationInput,
   tooLate: () => Effect.Effect<A2, E2, R2>
-): Effect.Effect<A | A2, E | E2, R | R2> =>
-  // Nothing is waited for by sleeping: it is the time itself, on the Effect clock.
-  firstOf(effect, Effect.zipRight(Effect.sleep(limit), Effect.suspend(tooLate)))
+): Effect.Effect<A | A2, E | E2, R | R2> => firstOf(effect, Effect.delay(Effect.suspend(tooLate), limit))

@@ -117,8 +117,9 @@ class Command implements Running {
     }
   }
 
-  readonly result: Effect.Effect<Redacted.Redacted<string>, SecretUnavailable> = Effect.suspend(() =>
-    Deferred.await(this.outcome).pipe(Effect.zipRight(this.drain), Effect.zipRight(this.text))
+  readonly result: Effect.Effect<Redacted.Redacted<string>, SecretUnavailable> = Deferred.await(this.outcome).pipe(
+    Effect.zipRight(this.drain),
+    Effect.zipRight(this.text)
   )
 
   private get drain(): Effect.Effect<void> {

@@ -4,9 +4,9 @@
  * Owns: joining, the bound on what waits, and the truth about each message: accepted, never written, or not known.
  * May not touch: the process, the answers.
  *
- * One write is under way at a time, and whatever comes meanwhile is the next one. So what waits here was certainly never
- * written, and a reader that stopped costs no listener and no buffer but this one. Many that come at once are several writes,
- * as long as the pipe takes them: the server begins with the first while we still work on the last.
+ * The pipe has at most one write that it has not taken, and whatever comes meanwhile is the next one. So what waits here was
+ * certainly never written, and a reader that stopped costs no listener and no buffer but this one. Many that come at once are
+ * several writes, as long as the pipe takes them: the server begins with the first while we still work on the last.
  *
  * | state   | a new message               | what waits                                  | what is being written               |
  * |---------|-----------------------------|---------------------------------------------|-------------------------------------|
@@ -54,10 +54,10 @@ export class StdinWriter {
   private writing = new Batch()
   private scheduled = false
   private lastJoined = 0
-  /** A write is under way, or none may follow. */
+  /** A write has not been confirmed, or none may follow. */
   private busy = false
   private held = false
-  /** How many writes have not said yet how they ended. */
+  /** How many writes have not called back: more than one where the pipe took the others at once. */
   private unconfirmed = 0
   private refusal: Refusal | undefined = undefined
 
