@@ -13,15 +13,18 @@ export const strideOf = (sparse: number): number => all ? 1 : sparse
 /** How long all moments of one course may take, in milliseconds. */
 export const sweepTime = all ? 7_200_000 : 120_000
 
-/** It ends. Its fiber yields after every few steps, so that an interruption can come between any two of them. */
-export const interruptedAtEveryStep = <A, E>(effect: Effect.Effect<A, E>) =>
+/**
+ * It ends. Its fiber yields after every few steps, so that an interruption can come between any two of them, in the first
+ * so many of its turns, with so many sizes of a turn.
+ */
+export const interruptedAtEveryStep = <A, E>(effect: Effect.Effect<A, E>, turns = 20, budgets = 40) =>
   Effect.gen(function*() {
-    for (let budget = 10; budget < 50; budget++) {
-      for (let yields = 0; yields < 20; yields++) {
+    for (let budget = 10; budget < 10 + budgets; budget++) {
+      for (let yields = 0; yields < turns; yields++) {
         const fiber = yield* Effect.forkDaemon(Effect.withMaxOpsBeforeYield(effect, budget))
         for (let i = 0; i < yields; i++) yield* Effect.yieldNow()
         const ended = yield* Effect.forkDaemon(Fiber.interrupt(fiber))
-        for (let i = 0; i < 50 && (yield* ended.poll)._tag === "None"; i++) yield* Effect.yieldNow()
+        for (let i = 0; i < 2000 && (yield* ended.poll)._tag === "None"; i++) yield* Effect.yieldNow()
         assert.isTrue((yield* ended.poll)._tag === "Some", `it goes on: interrupted after ${yields} turns of ${budget}`)
       }
     }

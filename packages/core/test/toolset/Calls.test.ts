@@ -2,7 +2,7 @@
  * Where a call goes, and that it goes to the tool as its server has it now.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpError, type McpProtocol, ToolApproval, ToolFilter, ToolNaming } from "@mcp-runtime/core"
+import { type McpConnection, McpError, type McpProtocol, ToolApproval, ToolFilter, ToolNaming } from "@mcp-runtime/core"
 import * as Toolset from "@mcp-runtime/core/Toolset"
 import { RpcError } from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Fiber, TestClock } from "effect"
@@ -67,6 +67,28 @@ describe("a call goes", () => {
       assert.strictEqual(yield* ending(call("a__x")), "a x")
       assert.strictEqual(yield* ending(call("b__y")), "Failure ToolNotFound")
       assert.strictEqual(yield* ending(call({ server: "b", tool: "y" })), "Failure ToolNotFound")
+    }))
+
+  it.scoped("the way that a copy of a manager, or of connections, goes: their functions may be others", () =>
+    Effect.gen(function*() {
+      const [a, b] = (yield* Kit.servers({ a: ["x"], b: ["x"] })) as [Kit.Server, Kit.Server]
+      const { manager, toolset } = yield* Kit.managed([a, b])
+      const swapped = { ...manager, connection: (name: string) => manager.connection(name === "a" ? "b" : "a") }
+      const copied = yield* Toolset.make(swapped)
+      assert.strictEqual(yield* ending(copied.for().call("a__x")), "b x")
+      assert.strictEqual(yield* ending(toolset.for().call("a__x")), "a x")
+      assert.strictEqual(yield* ending((yield* Toolset.make({ ...manager })).for().call("a__x")), "a x")
+
+      const [mine, other] = (yield* Kit.connections([a, b])) as [
+        McpConnection.McpConnection,
+        McpConnection.McpConnection
+      ]
+      yield* Effect.zip(mine.awaitReady, other.awaitReady)
+      const shown = { ...mine, state: other.state, catalog: other.catalog }
+      const overCopies = (yield* Toolset.make([shown])).for()
+      b.tools = ["y"]
+      assert.deepStrictEqual(yield* Kit.listed(overCopies), "a__y")
+      assert.strictEqual(yield* ending(overCopies.call("a__y")), "Failure RemoteError")
     }))
 
   it.scoped("to the same tool by identity when its name has changed, and the old name is none", () =>

@@ -11,6 +11,7 @@ import { RpcError } from "@mcp-runtime/testing/ScriptedServer"
 import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { unauthorized } from "../manager/kit.js"
 import { storeOf } from "../manager/stores.js"
+import { interruptedAtEveryStep } from "../moments.js"
 import {
   begun,
   connections,
@@ -390,6 +391,13 @@ describe("changes", () => {
       assert.strictEqual(seen.at(-1), "a__t20")
       assert.isBelow(seen.length, 6)
     }))
+
+  it.scoped("whoever follows can be interrupted at every step", () =>
+    Effect.gen(function*() {
+      const made = yield* toolset(yield* servers({ a: ["x"], b: ["y"], c: [] }))
+      yield* made.for().list
+      yield* interruptedAtEveryStep(Stream.runDrain(made.for().changes), 24, 16)
+    }), 60_000)
 
   it.scoped("ends with its scope, fails with its error, and is one list where there is no server", () =>
     Effect.gen(function*() {

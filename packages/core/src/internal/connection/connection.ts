@@ -56,6 +56,11 @@ export interface Connection extends McpConnection {
   ) => Effect.Effect<A, McpError.McpError>
 }
 
+const made = new WeakSet<McpConnection>()
+
+/** Whether it is one, and no copy of one, whose functions may be others. */
+export const isOurs = (connection: McpConnection): connection is Connection => made.has(connection)
+
 const ignore = () => {}
 
 const unattended: CallOptions & Waited = { unattended: true }
@@ -219,6 +224,7 @@ const visible = (
     budget: (options) => calls.budget(options),
     inTime: (effect, method, options) => calls.inTimeFor(effect, method, options)
   }
+  made.add(connection)
   return shownAs(connection, "McpConnection", () => ({ server, state: owner.state._tag }))
 }
 

@@ -19,8 +19,7 @@ import { inTime } from "../within.js"
 /** What is read of a manager. */
 export type Servers = Pick<Manager, "state" | "changes" | "configured" | "connection">
 
-export const make = (manager: Servers): Lists => {
-  const remembered = new Remembered()
+export const make = (manager: Servers, remembered = new Remembered()): Lists => {
   const late = new Late()
   const current = Effect.map(manager.state, (state) => remembered.of(state))
   return {
@@ -53,7 +52,7 @@ export const make = (manager: Servers): Lists => {
 type Tools = ServerList<McpProtocol.Tool>
 
 /** The same lists are the same value, so that who has derived something from them need not do so again. */
-class Remembered {
+export class Remembered {
   private state: ManagerState | undefined = undefined
   private lists: ReadonlyArray<Tools> = []
 

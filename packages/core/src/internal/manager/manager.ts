@@ -25,6 +25,7 @@ import { together } from "../together.js"
 import { Watched } from "../watched.js"
 import { firstOf, inTime, within } from "../within.js"
 import { Entry, type NoConnection, type Parts as EntryParts } from "./entry.js"
+import * as Glance from "./glance.js"
 import * as Lineup from "./lineup.js"
 import * as Settings from "./settings.js"
 import { Turns } from "./turns.js"
@@ -154,13 +155,17 @@ class Servers {
     })
   }
 
+  /** Its connection, where it has one. */
+  private made(name: string): Connection.Connection | undefined {
+    return this.released ? undefined : this.byName.get(name)?.connection
+  }
+
   private connectionOf(
     name: string,
     operation: string
   ): Effect.Effect<Connection.Connection, McpError.UnknownServer | NoConnection> {
     return Effect.suspend(() => {
-      // Each call of a toolset comes this way.
-      const connection = this.released ? undefined : this.byName.get(name)?.connection
+      const connection = this.made(name)
       return connection !== undefined
         ? Effect.succeed(connection)
         : Effect.flatMap(this.find(name, operation), (entry) => entry.ensure)
@@ -528,6 +533,7 @@ class Servers {
       reload: (servers) => this.reload(servers),
       close: this.close
     }
+    Glance.offer(manager, { state: () => this.state, connection: (name) => this.made(name) })
     return shownAs(manager, "McpManager", () => ({
       servers: this.state.servers.map(({ name, phase }) => ({ name, phase }))
     }))

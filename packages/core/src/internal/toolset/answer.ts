@@ -17,51 +17,51 @@ export interface Wishes {
   readonly onToolError: "value" | "fail"
 }
 
+export interface Judgement {
+  readonly error?: McpError.McpError
+  /** Why the output could not be checked. */
+  readonly unchecked?: string
+}
+
+const good: Judgement = {}
+
 export const judge = (
   tool: AgentTool,
   result: McpProtocol.CallToolResult,
   { onToolError, validate }: Wishes
-): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError> => {
+): Judgement => {
   if (result.isError === true) {
-    return onToolError === "value" ? Effect.succeed(result) : Effect.fail(
-      new McpError.ToolFailed({
-        ...where(tool),
-        detail: McpError.displayText(text(result), 2000),
-        result
-      })
-    )
+    return onToolError === "value" ? good : {
+      error: new McpError.ToolFailed({ ...where(tool), detail: McpError.displayText(text(result), 2000), result })
+    }
   }
   const { outputSchema } = tool.definition
-  if (!validate || outputSchema === undefined) return Effect.succeed(result)
+  if (!validate || outputSchema === undefined) return good
   if (result.structuredContent === undefined) {
-    return Effect.fail(outputInvalid(tool, result, [{ field: "structuredContent", problem: "is missing" }]))
+    return { error: outputInvalid(tool, result, [{ field: "structuredContent", problem: "is missing" }]) }
   }
   const validation = JsonSchema.compile(outputSchema).validate(result.structuredContent)
   switch (validation._tag) {
     case "Valid":
-      return Effect.succeed(result)
-    case "Invalid":
-      return Effect.fail(outputInvalid(
-        tool,
-        result,
-        validation.problems.map(({ path, problem }) => ({
-          field: path === "" ? "structuredContent" : `structuredContent.${path}`,
-          problem
-        }))
-      ))
+      return good
+    case "Invalid": {
+      const problems = validation.problems.map(({ path, problem }) => ({
+        field: path === "" ? "structuredContent" : `structuredContent.${path}`,
+        problem
+      }))
+      return { error: outputInvalid(tool, result, problems) }
+    }
     case "Unknown":
-      return Effect.as(
-        Effect.annotateLogs(
-          Effect.logDebug(
-            `the output of "${McpError.displayText(tool.tool, 128)}" was not checked: ${validation.reason}`
-          ),
-          "mcp.server",
-          tool.server
-        ),
-        result
-      )
+      return { unchecked: validation.reason }
   }
 }
+
+export const tell = (tool: AgentTool, unchecked: string): Effect.Effect<void> =>
+  Effect.annotateLogs(
+    Effect.logDebug(`the output of "${McpError.displayText(tool.tool, 128)}" was not checked: ${unchecked}`),
+    "mcp.server",
+    tool.server
+  )
 
 /** Whether a result is what servers of the usual kinds answer for a tool that they do not have, or not any more. */
 export const saysUnknown = (result: McpProtocol.CallToolResult): boolean => {

@@ -61,11 +61,38 @@ export class Calls<Request, R, A> {
   ) {}
 
   call<B>(asked: Asked, input: unknown, options?: CallOptions<B>): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    return Effect.suspend(() => {
+      const ready = this.atOnce(asked, input)
+      return ready !== undefined ? this.run(ready, options) : this.stepByStep(asked, input, options)
+    })
+  }
+
+  /** Most calls need no step of the fiber before they are sent: everything is known, and nobody has a say. */
+  private atOnce(asked: Asked, input: unknown): Ready | undefined {
+    const { settings, source: { atOnce }, tables } = this.parts
+    const tool = atOnce && tables.known(atOnce.lists())?.find(asked)
+    if (tool === undefined) return undefined
+    const { approval, filter, validateArguments } = settings.of(tool.server)
+    const connection = atOnce!.connection(tool.server)
+    if (filter !== undefined || approval !== ToolApproval.never || connection === undefined) return undefined
+    const { owner } = connection
+    if (owner.catalog.shelves.tools.current(owner.now())?.stale !== false) return undefined
+    const args = Arguments.read(tool, input, this.isNullable(tool))
+    return Either.isRight(args) && Either.isRight(Arguments.check(tool, args.right, validateArguments))
+      ? { tool, args: args.right, connection }
+      : undefined
+  }
+
+  private stepByStep<B>(
+    asked: Asked,
+    input: unknown,
+    options: CallOptions<B> | undefined
+  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
     const { settings } = this.parts
     return this.after(asked, options, (found) =>
       Effect.flatMap(this.find(asked, settings.id, options), (known) => {
         found(known)
-        const read = Arguments.read(known, input, known.strict && settings.looks.schemas === "nullable")
+        const read = Arguments.read(known, input, this.isNullable(known))
         const kept = Either.flatMap(read, (written) => this.kept(known, written))
         if (Either.isLeft(kept)) return Effect.fail(kept.left)
         const args = kept.right
@@ -221,6 +248,10 @@ export class Calls<Request, R, A> {
     })
   }
 
+  private isNullable(tool: AgentTool): boolean {
+    return tool.strict && this.parts.settings.looks.schemas === "nullable"
+  }
+
   /** What is approved is what is called, also where the application changes its own object meanwhile. */
   private kept(
     tool: AgentTool,
@@ -306,6 +337,7 @@ export class Calls<Request, R, A> {
       arguments: args
     })
     const wishes = { validate: validateOutput, onToolError: options?.onToolError ?? onToolError }
+    const fail = (error: McpError.McpError) => this.failed(tool, tool, error, options)
     const success = (result: McpProtocol.CallToolResult, customData: unknown): ToolResult<A | B> => ({
       _tag: "Success",
       tool,
@@ -314,15 +346,17 @@ export class Calls<Request, R, A> {
       result,
       customData
     })
-    const judged = Effect.flatMap(
-      this.send(tool, connection, call, options),
-      (result) =>
-        Effect.flatMap(Answer.judge(tool, result, wishes), (result) =>
-          this.parts.options.extract === undefined
-            ? Effect.succeed(success(result, undefined))
-            : Effect.map(this.extracted(result, call), (customData) => success(result, customData)))
-    )
-    return Effect.catchAll(judged, (error) => this.failed(tool, tool, error, options))
+    return Effect.matchEffect(this.send(tool, connection, call, options), {
+      onFailure: fail,
+      onSuccess: (result) => {
+        const { error, unchecked } = Answer.judge(tool, result, wishes)
+        if (error !== undefined) return fail(error)
+        const succeeded = this.parts.options.extract === undefined
+          ? Effect.succeed(success(result, undefined))
+          : Effect.map(this.extracted(result, call), (customData) => success(result, customData))
+        return unchecked === undefined ? succeeded : Effect.zipRight(Answer.tell(tool, unchecked), succeeded)
+      }
+    })
   }
 
   private send(

@@ -6,20 +6,33 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
+import type { Snapshot } from "../../Catalog.js"
 import type { Lists } from "../../McpCatalog.js"
 import type { ConnectionState, McpConnection } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type { Manager, ManagerState, Phase, ServerStatus } from "../../McpManager.js"
+import type * as McpProtocol from "../../McpProtocol.js"
 import type { Source } from "../../Toolset.js"
+import * as Connections from "../connection/connection.js"
+import * as Glance from "../manager/glance.js"
 import * as ManagerLists from "../manager/lists.js"
 import type { ToolLists } from "./table.js"
 
 export interface ToolSource {
   readonly lists: Lists
   readonly connection: (server: string) => Effect.Effect<McpConnection, McpError.McpError>
+  /** What is known without a step of a fiber. Nothing where the source is not of our making. */
+  readonly atOnce: AtOnce | undefined
   /** What is wrong with servers, in configured order: also with those that have no list, because they have failed. */
   readonly problems: (lists: ToolLists) => Effect.Effect<ReadonlyArray<Problem>>
+}
+
+export interface AtOnce {
+  readonly lists: () => ToolLists
+  readonly connection: Glance.Glance["connection"]
 }
 
 export interface Problem {
@@ -35,7 +48,7 @@ export type Selected = (only: ReadonlySet<string> | undefined) => ToolSource
 export const of = (source: Source): Either.Either<Selected, ReadonlyArray<McpError.ConfigProblem>> => {
   if (!Array.isArray(source)) {
     return isObject(source) && "connection" in source
-      ? Either.right(over(source as Manager))
+      ? Either.right(over(source as Manager, Glance.at(source)))
       : Either.left([{ field: "source", problem: "must be a manager, or a list of connections" }])
   }
   const connections: ReadonlyArray<McpConnection> = [...source]
@@ -44,31 +57,42 @@ export const of = (source: Source): Either.Either<Selected, ReadonlyArray<McpErr
   }
   const byName = new Map(connections.map((_) => [_.server, _]))
   return byName.size === connections.length
-    ? Either.right(over(serversOf(connections, byName)))
+    ? Either.right(over(...serversOf(connections, byName)))
     : Either.left([{ field: "source", problem: "several connections have the same server name" }])
 }
 
-const over = (all: ManagerLists.Servers): Selected => (only) => {
-  const servers = only === undefined ? all : narrowed(all, only)
+const over = (servers: ManagerLists.Servers, glance: Glance.Glance | undefined): Selected => (only) => {
+  const some = only === undefined ? undefined : someOf(only)
+  const remembered = new ManagerLists.Remembered()
   return {
-    lists: ManagerLists.make(servers),
+    lists: ManagerLists.make(some === undefined ? servers : narrowed(servers, some), remembered),
     connection: servers.connection,
+    atOnce: glance && {
+      lists: () => remembered.of(some === undefined ? glance.state() : some(glance.state())),
+      connection: glance.connection
+    },
     problems: (lists) => Effect.map(servers.state, ({ servers }) => problemsOf(servers, lists, only))
   }
 }
 
 /** As if no other servers were active. What is known of the same state is the same value. */
-const narrowed = (
-  { changes, configured, connection, state }: ManagerLists.Servers,
-  only: ReadonlySet<string>
-): ManagerLists.Servers => {
+const someOf = (only: ReadonlySet<string>): (all: ManagerState) => ManagerState => {
   let last: { readonly all: ManagerState; readonly some: ManagerState } | undefined = undefined
-  const someOf = (all: ManagerState): ManagerState => {
+  return (all) => {
     if (last?.all !== all) last = { all, some: { ...all, active: all.active.filter((_) => only.has(_)) } }
     return last.some
   }
-  return { configured, connection, state: Effect.map(state, someOf), changes: Stream.map(changes, someOf) }
 }
+
+const narrowed = (
+  { changes, configured, connection, state }: ManagerLists.Servers,
+  some: (all: ManagerState) => ManagerState
+): ManagerLists.Servers => ({
+  configured,
+  connection,
+  state: Effect.map(state, some),
+  changes: Stream.map(changes, some)
+})
 
 const isObject = (u: unknown): u is object => typeof u === "object" && u !== null
 
@@ -94,19 +118,23 @@ const problemsOf = (
 const serversOf = (
   connections: ReadonlyArray<McpConnection>,
   byName: ReadonlyMap<string, McpConnection>
-): ManagerLists.Servers => {
-  const state = Effect.map(Effect.forEach(connections, statusOf), (servers): ManagerState => ({
-    servers,
-    active: servers.filter((_) => _.phase !== "disabled").map((_) => _.name)
-  }))
-  return {
+): readonly [ManagerLists.Servers, Glance.Glance | undefined] => {
+  const stateOf = remembering()
+  const ours = connections.every(Connections.isOurs) ? connections : undefined
+  const now = ours && (() => stateOf(connections, ours.map(factsOf)))
+  const state = now === undefined
+    ? Effect.map(Effect.forEach(connections, factsBySteps), (facts) => stateOf(connections, facts))
+    : Effect.sync(now)
+  const servers: ManagerLists.Servers = {
     state,
     changes: Stream.concat(
       Stream.fromEffect(state),
-      Stream.mergeAll(
-        connections.flatMap((_) => [_.changes, _.catalog.tools.changes] as ReadonlyArray<Stream.Stream<unknown>>),
-        { concurrency: "unbounded", bufferSize: 1 }
-      ).pipe(Stream.mapEffect(() => state))
+      Stream.mapEffect(
+        whenever(
+          connections.flatMap((_): ReadonlyArray<Stream.Stream<unknown>> => [_.changes, _.catalog.tools.changes])
+        ),
+        () => state
+      )
     ),
     configured: Effect.succeed(connections.map((_) => _.server)),
     connection: (name) => {
@@ -121,18 +149,66 @@ const serversOf = (
       )
     }
   }
+  const oursByName = ours && new Map(ours.map((_) => [_.server, _]))
+  return [servers, now && { state: now, connection: (name) => oursByName?.get(name) }]
 }
 
-const statusOf = (connection: McpConnection): Effect.Effect<ServerStatus> =>
-  Effect.zipWith(connection.state, connection.catalog.tools.current, (state, tools) => ({
-    name: connection.server,
-    phase: phaseOf(state),
-    config: connection.config,
-    state,
-    error: "error" in state ? state.error : undefined,
-    closeError: undefined,
-    tools
+/**
+ * Tells whenever one of them does, until all have ended. `Stream.mergeAll` never ends where it is interrupted just before its
+ * first fiber has begun (effect 3.22.4).
+ */
+const whenever = (streams: ReadonlyArray<Stream.Stream<unknown>>): Stream.Stream<unknown> =>
+  streams.length === 0 ? Stream.empty : Stream.unwrapScoped(Effect.gen(function*() {
+    // What was told last, and the end.
+    const told = yield* Queue.sliding<Exit.Exit<boolean>>(2)
+    let left = streams.length
+    const follow = (stream: Stream.Stream<unknown>) =>
+      Effect.onExit(Stream.runForEach(stream, () => Queue.offer(told, Exit.succeed(true))), (exit) => {
+        left--
+        if (Exit.isFailure(exit)) return Queue.offer(told, Exit.failCause(exit.cause))
+        return left === 0 ? Queue.offer(told, Exit.succeed(false)) : Effect.void
+      })
+    yield* Effect.forEach(streams, (_) => Effect.forkScoped(follow(_)), { discard: true })
+    return Stream.takeWhile(Stream.mapEffect(Stream.fromQueue(told), (_) => _), (more) => more)
   }))
+
+/** What a connection is, and knows. */
+interface Facts {
+  readonly state: ConnectionState
+  readonly tools: Snapshot<McpProtocol.Tool> | undefined
+}
+
+const factsOf = ({ owner }: Connections.Connection): Facts => ({
+  state: owner.state,
+  tools: owner.catalog.shelves.tools.current(owner.now())
+})
+
+const factsBySteps = (connection: McpConnection): Effect.Effect<Facts> =>
+  Effect.zipWith(connection.state, connection.catalog.tools.current, (state, tools) => ({ state, tools }))
+
+/** As long as all facts are the same, the state is the same value. */
+const remembering = () => {
+  let last: { readonly facts: ReadonlyArray<Facts>; readonly state: ManagerState } | undefined = undefined
+  return (connections: ReadonlyArray<McpConnection>, facts: ReadonlyArray<Facts>): ManagerState => {
+    if (last === undefined || !facts.every((_, i) => isSame(_, last!.facts[i]!))) {
+      const servers = connections.map((_, i) => statusOf(_, facts[i]!))
+      last = { facts, state: { servers, active: servers.filter((_) => _.phase !== "disabled").map((_) => _.name) } }
+    }
+    return last.state
+  }
+}
+
+const isSame = (a: Facts, b: Facts): boolean => a.state === b.state && a.tools === b.tools
+
+const statusOf = ({ config, server }: McpConnection, { state, tools }: Facts): ServerStatus => ({
+  name: server,
+  phase: phaseOf(state),
+  config,
+  state,
+  error: "error" in state ? state.error : undefined,
+  closeError: undefined,
+  tools
+})
 
 /** A connection that is at rest, or whose tries are over, is connected by whoever reads its list. */
 const phaseOf = (state: ConnectionState): Phase => {
