@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Stream from "effect/Stream"
 import type * as Catalog from "./Catalog.js"
+import * as Glance from "./internal/manager/glance.js"
 import * as internal from "./internal/manager/lists.js"
 import type * as McpError from "./McpError.js"
 import * as McpManager from "./McpManager.js"
@@ -91,7 +92,7 @@ export class McpCatalog extends Context.Tag("@mcp-runtime/core/McpCatalog")<McpC
  * @since 0.1.0
  * @category constructors
  */
-export const make: (manager: McpManager.Manager) => Lists = internal.make
+export const make = (manager: McpManager.Manager): Lists => internal.make(manager, Glance.at(manager))
 
 /**
  * The lists of the servers of the manager that is there.

@@ -13,29 +13,43 @@ import type { Lists, ServerList } from "../../McpCatalog.js"
 import * as McpError from "../../McpError.js"
 import type { Manager, ManagerState, Phase, ServerStatus } from "../../McpManager.js"
 import type * as McpProtocol from "../../McpProtocol.js"
+import type { Connection } from "../connection/connection.js"
 import { together } from "../together.js"
 import { inTime } from "../within.js"
+import type { Glance } from "./glance.js"
 
 /** What is read of a manager. */
 export type Servers = Pick<Manager, "state" | "changes" | "configured" | "connection">
 
-export const make = (manager: Servers, remembered = new Remembered()): Lists => {
+/** Those of servers of our making know at once what is known. */
+export interface Known extends Lists {
+  readonly now: (() => ReadonlyArray<Tools>) | undefined
+}
+
+export const make = (manager: Servers, glance: Glance | undefined): Known => {
+  const remembered = new Remembered()
   const late = new Late()
-  const current = Effect.map(manager.state, (state) => remembered.of(state))
+  const now = glance && (() => remembered.of(glance.state()))
+  const current = now === undefined
+    ? Effect.map(manager.state, (state) => remembered.of(state))
+    : Effect.sync(now)
+  const read = Effect.flatMap(
+    all(manager, late, "tools"),
+    (read) => Effect.map(current, (known) => areSame(known, read) ? known : read)
+  )
   return {
+    now,
     current,
     changes: Stream.changes(Stream.map(manager.changes, (state) => remembered.of(state))),
-    tools: Effect.flatMap(
-      current,
-      (known) =>
-        Effect.flatMap(areFresh(manager, known), (fresh) =>
-          fresh ?
-            Effect.succeed(known) :
-            Effect.flatMap(
-              all(manager, late, "tools"),
-              (read) => Effect.map(current, (known) => areSame(known, read) ? known : read)
-            ))
-    ),
+    tools: glance === undefined || now === undefined
+      ? Effect.flatMap(
+        current,
+        (known) => Effect.flatMap(areFresh(manager, known), (fresh) => fresh ? Effect.succeed(known) : read)
+      )
+      : Effect.suspend(() => {
+        const known = now()
+        return areAllFresh(glance, known) ? Effect.succeed(known) : read
+      }),
     prompts: all(manager, late, "prompts"),
     resources: all(manager, late, "resources"),
     templates: all(manager, late, "templates"),
@@ -52,7 +66,7 @@ export const make = (manager: Servers, remembered = new Remembered()): Lists => 
 type Tools = ServerList<McpProtocol.Tool>
 
 /** The same lists are the same value, so that who has derived something from them need not do so again. */
-export class Remembered {
+class Remembered {
   private state: ManagerState | undefined = undefined
   private lists: ReadonlyArray<Tools> = []
 
@@ -82,7 +96,7 @@ const areSame = (a: ReadonlyArray<Tools>, b: ReadonlyArray<Tools>): boolean =>
 
 /** Only each catalogue knows what has become too old. */
 const areFresh = (manager: Servers, known: ReadonlyArray<Tools>): Effect.Effect<boolean> =>
-  known.some((_) => _.origin !== "live" || _.stale) ? Effect.succeed(false) : Effect.every(
+  !known.every(mayBeFresh) ? Effect.succeed(false) : Effect.every(
     known,
     ({ items, server }) =>
       items === nothing
@@ -92,6 +106,15 @@ const areFresh = (manager: Servers, known: ReadonlyArray<Tools>): Effect.Effect<
           onSuccess: (fresh) => fresh !== undefined
         })
   )
+
+/** The same, without a step of the fiber for each server. */
+const areAllFresh = (glance: Glance, known: ReadonlyArray<Tools>): boolean =>
+  known.every((list) => mayBeFresh(list) && (list.items === nothing || isFresh(glance.connection(list.server))))
+
+const mayBeFresh = ({ origin, stale }: Tools): boolean => origin === "live" && !stale
+
+const isFresh = (connection: Connection | undefined): boolean =>
+  connection !== undefined && connection.owner.catalog.shelves.tools.fresh(connection.owner.now()) !== undefined
 
 const isConnected = (phase: Phase): boolean => phase === "connected"
 

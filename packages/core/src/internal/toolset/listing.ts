@@ -25,14 +25,16 @@ export const keep = <A, R>(
 ): ReadonlyArray<A> | Effect.Effect<ReadonlyArray<A>, never, R> => {
   const decisions: Array<Decision.Decision<R>> = []
   const open: Array<number> = []
+  const yes: Array<A> = []
   for (let i = 0; i < items.length; i++) {
     const decision = decide(items[i]!)
     decisions.push(decision)
-    if (typeof decision !== "boolean") open.push(i)
+    if (decision === true) yes.push(items[i]!)
+    else if (decision !== false) open.push(i)
   }
+  if (open.length === 0) return yes.length === items.length ? items : yes
   const chosen = (answers: ReadonlyArray<unknown>): ReadonlyArray<A> =>
     answers.every((_) => _ === true) ? items : items.filter((_, i) => answers[i] === true)
-  if (open.length === 0) return chosen(decisions)
   return Effect.suspend(() => {
     const answers: Array<unknown> = decisions.slice()
     const all = together(

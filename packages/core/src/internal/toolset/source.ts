@@ -63,14 +63,13 @@ export const of = (source: Source): Either.Either<Selected, ReadonlyArray<McpErr
 
 const over = (servers: ManagerLists.Servers, glance: Glance.Glance | undefined): Selected => (only) => {
   const some = only === undefined ? undefined : someOf(only)
-  const remembered = new ManagerLists.Remembered()
+  const lists = some === undefined
+    ? ManagerLists.make(servers, glance)
+    : ManagerLists.make(narrowed(servers, some), glance && { ...glance, state: () => some(glance.state()) })
   return {
-    lists: ManagerLists.make(some === undefined ? servers : narrowed(servers, some), remembered),
+    lists,
     connection: servers.connection,
-    atOnce: glance && {
-      lists: () => remembered.of(some === undefined ? glance.state() : some(glance.state())),
-      connection: glance.connection
-    },
+    atOnce: glance && lists.now && { lists: lists.now, connection: glance.connection },
     problems: (lists) => Effect.map(servers.state, ({ servers }) => problemsOf(servers, lists, only))
   }
 }

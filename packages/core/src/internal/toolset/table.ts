@@ -64,6 +64,26 @@ export class Table {
     return this.byServer.get(server)?.get(definition)
   }
 
+  /** Of the lists that it was made of, those tools that are kept, in order: all of a list where nothing is said of it. */
+  without(
+    lists: ToolLists,
+    kept: ReadonlyArray<ReadonlyArray<McpProtocol.Tool> | undefined>
+  ): ReadonlyArray<AgentTool> {
+    const tools: Array<AgentTool> = []
+    let at = 0
+    for (let i = 0; i < lists.length; i++) {
+      const { items } = lists[i]!
+      const wanted = kept[i] ?? items
+      // Looking up each of thousands would take longer than to decide about them.
+      for (let j = 0, next = 0; j < items.length; j++, at++) {
+        if (items[j] !== wanted[next]) continue
+        next++
+        tools.push(this.tools[at]!)
+      }
+    }
+    return Object.freeze(tools)
+  }
+
   /** Fewer of the tools, where not all of them can have names together. */
   some(found: ReadonlyArray<Found>): Either.Either<ReadonlyArray<AgentTool>, ToolNaming.NamesClash> {
     return Either.map(nameAll(found, this.looks, this), (tools) => {

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Stream from "effect/Stream"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -33,7 +34,7 @@ export const make = <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.
         const parts = new Parts(Either.getOrThrow(from)(settings.only), settings, { ...options })
         const toolset: Toolset<Request, R, A> = {
           id: settings.id,
-          for: (...[request]) => toolboxOf(parts, request as Request | undefined),
+          for: (...[request]) => new OwnToolbox(parts, request as Request | undefined),
           instructions: instructionsOf(parts)
         }
         return shownAs(toolset, "Toolset", () => ({ id: settings.id }))
@@ -58,23 +59,38 @@ export class Parts<Request, R, A> {
   }
 }
 
-const toolboxOf = <Request, R, A>(
-  parts: Parts<Request, R, A>,
-  request: Request | undefined
-): Toolbox<R, A> => {
-  const visible = new Visible(parts, request)
-  const calls = new Calls(parts, visible, request)
-  const toolbox: Toolbox<R, A> = {
-    list: visible.list,
-    changes: Stream.changesWith(
-      Stream.mapEffect(Stream.changesWith(parts.source.lists.changes, offerTheSame), () => visible.list),
-      tellTheSame
-    ),
-    call: (tool, args, options) => calls.call(tool, args, options),
-    approve: (pending, options) => calls.approve(pending, options),
-    reject: (pending, reason) => calls.reject(pending, reason)
+/** Each run of an agent has its own, so that it is made of as little as can be. */
+class OwnToolbox<Request, R, A> implements Toolbox<R, A> {
+  readonly list: Toolbox<R, A>["list"]
+  readonly changes: Toolbox<R, A>["changes"]
+  readonly call: Toolbox<R, A>["call"]
+  readonly approve: Toolbox<R, A>["approve"]
+  readonly reject: Toolbox<R, A>["reject"]
+  readonly #id: string
+
+  constructor(parts: Parts<Request, R, A>, request: Request | undefined) {
+    const visible = new Visible(parts, request)
+    const calls = new Calls(parts, visible, request)
+    this.#id = parts.settings.id
+    this.list = visible.list
+    this.changes = Stream.suspend(() =>
+      Stream.changesWith(
+        Stream.mapEffect(Stream.changesWith(parts.source.lists.changes, offerTheSame), () => visible.list),
+        tellTheSame
+      )
+    )
+    this.call = (tool, args, options) => calls.call(tool, args, options)
+    this.approve = (pending, options) => calls.approve(pending, options)
+    this.reject = (pending, reason) => calls.reject(pending, reason)
   }
-  return shownAs(toolbox, "Toolbox", () => ({ toolset: parts.settings.id }))
+
+  toJSON(): unknown {
+    return { _id: "Toolbox", toolset: this.#id }
+  }
+
+  [NodeInspectSymbol](): unknown {
+    return this.toJSON()
+  }
 }
 
 /** The tools of one server that its filter shows; nothing where it has none. */
@@ -121,11 +137,10 @@ export class Visible<Request, R, A> {
       if (table.clash === undefined && decided.every((tools, i) => tools === undefined || tools === lists[i]!.items)) {
         return Effect.succeed(table.tools)
       }
-      const found = lists.flatMap((list, i) =>
-        (decided[i] ?? list.items).map((definition): Found => ({ list, definition }))
+      if (table.clash === undefined) return Effect.succeed(table.without(lists, decided))
+      return table.some(
+        lists.flatMap((list, i) => (decided[i] ?? list.items).map((definition): Found => ({ list, definition })))
       )
-      if (table.clash !== undefined) return table.some(found)
-      return Effect.succeed(Object.freeze(found.map(({ definition, list }) => table.of(list.server, definition)!)))
     })
   }
 
