@@ -15,7 +15,7 @@ import { isPeer, type Peer } from "./who.js"
 import { within } from "./within.js"
 import { endKept } from "./worker/pool.js"
 
-const rowDeadlineMillis = 150_000
+const rowDeadlineMillis = 240_000
 
 interface Outcome {
   readonly lines: ReadonlyArray<Line>

@@ -13,6 +13,8 @@ export interface Options {
   readonly slowRounds: number
   /** The same where one turn takes `turnMillis`. */
   readonly shortRounds: number
+  /** How many fresh processes each client has for these, one after the other: one keeps some of the luck of its start. */
+  readonly generations: number
   /** Rounds before these that do not count: who has waited for the others to warm up is slow at first. */
   readonly settlingRounds: number
   /** No more rounds are begun after this time. */
@@ -51,8 +53,9 @@ const full = {
   conclusive: true,
   rounds: 7,
   slowRounds: 3,
-  shortRounds: 21,
-  settlingRounds: 6,
+  shortRounds: 22,
+  generations: 2,
+  settlingRounds: 5,
   roundsMillis: 40_000,
   turnMillis: 100,
   warmUpMillis: 2500,
@@ -66,6 +69,7 @@ const quick = {
   rounds: 2,
   slowRounds: 1,
   shortRounds: 2,
+  generations: 1,
   settlingRounds: 0,
   roundsMillis: 10_000,
   turnMillis: 15,

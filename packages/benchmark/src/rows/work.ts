@@ -1,5 +1,6 @@
 /**
- * The same work for each client, in turns: each with a session of its own that stays open.
+ * The same work for each client, in turns: each with a session of its own that stays open. After half of the rounds everybody
+ * begins anew in a fresh process.
  */
 import type { Wire } from "../clients/client.js"
 import type { Sample } from "../measure.js"
@@ -42,7 +43,8 @@ const profiled = async (
   })
 }
 
-export const measureWork = (wanted: Wanted, options: Options): Promise<Measured> =>
+/** What fresh processes have measured in the rounds from this one on. */
+const measureOnce = (wanted: Wanted, from: number, rounds: number, options: Options): Promise<Measured> =>
   withCrew(wanted.who, options, async (crew) => {
     const { wire, work } = wanted
     const counts = await crew.each(async (worker) => {
@@ -52,7 +54,33 @@ export const measureWork = (wanted: Wanted, options: Options): Promise<Measured>
     })
     const turn = (worker: Worker) => worker.ask("turn", { work, count: counts.get(worker.who)! })
     await crew.takeTurns(turn, options.settlingRounds)
-    const taken = await crew.takeTurns(turn, options.shortRounds)
+    const taken = await crew.takeTurns(turn, rounds, from)
     await profiled(crew, counts, wanted, options)
     return measuredOf(taken, crew.failures(), (_) => _)
   })
+
+/** The rounds of both, of those who took part in both. */
+export const joined = (one: Measured, other: Measured): Measured => {
+  const both = (a: Values, b: Values): Values =>
+    Object.fromEntries(
+      Object.entries(a).flatMap(([who, given]) => {
+        const more = b[who as Who]
+        return more === undefined ? [] : [[who, [...given, ...more]]]
+      })
+    )
+  return {
+    values: both(one.values, other.values),
+    cpu: both(one.cpu, other.cpu),
+    failures: { ...one.failures, ...other.failures }
+  }
+}
+
+export const measureWork = async (wanted: Wanted, options: Options): Promise<Measured> => {
+  const { generations, shortRounds } = options
+  const rounds = shortRounds / generations
+  let measured = await measureOnce(wanted, 0, rounds, options)
+  for (let i = 1; i < generations; i++) {
+    measured = joined(measured, await measureOnce(wanted, i * rounds, rounds, { ...options, profile: undefined }))
+  }
+  return measured
+}

@@ -19,8 +19,12 @@ export interface Crew {
   readonly each: <A>(work: (worker: Worker) => Promise<A>) => Promise<PerWho<A>>
   /** All at once, where time is not what is measured. */
   readonly together: <A>(work: (worker: Worker) => Promise<A>) => Promise<PerWho<A>>
-  /** In rounds, each in another order; the last ones are left out where the time is up. */
-  readonly takeTurns: <A>(turn: (worker: Worker) => Promise<A>, rounds?: number) => Promise<PerWho<ReadonlyArray<A>>>
+  /** In rounds, each in another order, beginning with the `from`th; the last ones are left out where the time is up. */
+  readonly takeTurns: <A>(
+    turn: (worker: Worker) => Promise<A>,
+    rounds?: number,
+    from?: number
+  ) => Promise<PerWho<ReadonlyArray<A>>>
   readonly failures: () => Failures
 }
 
@@ -95,11 +99,11 @@ const togetherOf = (members: Members): Crew["together"] => async <A>(work: (work
 
 const takeTurnsOf =
   (members: Members, options: Options): Crew["takeTurns"] =>
-  async <A>(turn: (worker: Worker) => Promise<A>, rounds = options.rounds) => {
+  async <A>(turn: (worker: Worker) => Promise<A>, rounds = options.rounds, from = 0) => {
     const taken = new Map<Who, Array<A>>(members.workers.map((_) => [_.who, []]))
     const end = performance.now() + options.roundsMillis
     for (let round = 0; round < rounds && (round < leastRounds || performance.now() < end); round++) {
-      for (const worker of orderOf(members.workers, round)) {
+      for (const worker of orderOf(members.workers, from + round)) {
         const given = await members.attempt(worker.who, () => turn(worker))
         if (given === undefined) taken.delete(worker.who)
         else taken.get(worker.who)!.push(given.value)
