@@ -72,6 +72,30 @@ describe("the span of a request", () => {
       })
     }))
 
+  it.scoped("has what an application wishes of all its spans, and skips a parent that is not to be told of", () =>
+    Effect.gen(function*() {
+      const { spans, tracer } = recorder()
+      const { connection } = yield* ready(stdio)
+      yield* TestClock.adjust("1 second")
+      const linked = Tracer.externalSpan({ spanId: "1".repeat(16), traceId: "2".repeat(32) })
+      const hidden = Tracer.externalSpan({
+        spanId: "3".repeat(16),
+        traceId: "4".repeat(32),
+        context: Context.make(Tracer.DisablePropagation, true)
+      })
+      yield* echo(connection).pipe(Effect.annotateSpans("tenant", "acme"), Effect.withTracer(tracer))
+      yield* echo(connection).pipe(Effect.linkSpans(linked), Effect.withTracer(tracer))
+      yield* echo(connection).pipe(Effect.withTracerTiming(false), Effect.withTracer(tracer))
+      yield* echo(connection).pipe(Effect.withParentSpan(hidden), Effect.withTracer(tracer))
+      const [annotated, told, untimed, orphan] = spans
+      assert.lengthOf(spans, 4)
+      assert.strictEqual(attributesOf(annotated!).tenant, "acme")
+      assert.deepStrictEqual(told!.links.map((_) => _.span.spanId), ["1".repeat(16)])
+      assert.deepStrictEqual([told!.startTime, untimed!.startTime].map((_) => _ > 0n), [true, false])
+      assert.deepStrictEqual(untimed!.links, [])
+      assert.isUndefined(orphan!.parent)
+    }))
+
   it.scoped("says of a URL the host and the port only", () =>
     Effect.gen(function*() {
       const hosts = {

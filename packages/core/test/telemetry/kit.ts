@@ -12,6 +12,8 @@ export interface Kept {
   readonly traceId: string
   readonly sampled: boolean
   readonly parent: Tracer.AnySpan | undefined
+  readonly links: ReadonlyArray<Tracer.SpanLink>
+  readonly startTime: bigint
   readonly attributes: Map<string, unknown>
   readonly events: Array<{ readonly name: string; readonly attributes: Record<string, unknown> | undefined }>
   readonly capturesStack: boolean
@@ -40,6 +42,8 @@ export const recorder = ({ sampled, spanId, traceId }: Ids = {}) => {
         traceId: traceId ?? Option.match(parent, { onNone: () => hex.padStart(32, "0"), onSome: (_) => _.traceId }),
         sampled: sampled ?? Option.match(parent, { onNone: () => true, onSome: (_) => _.sampled }),
         parent: Option.getOrUndefined(parent),
+        links,
+        startTime,
         attributes: new Map(),
         events: [],
         capturesStack: options?.captureStackTrace !== false,

@@ -7,6 +7,7 @@
  * No attribute has a session id, though the conventions have one for it: whoever knows it can speak in the session.
  */
 import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
@@ -14,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberRef from "effect/FiberRef"
+import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import type * as McpConfig from "../../McpConfig.js"
@@ -70,39 +72,66 @@ export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, options: SpanOpt
  * The same, where it is known that there is a tracer. As `Effect.withSpan` does it, with a third of the steps: what is set for
  * the fiber is set back here, where nothing can be interrupted anyway.
  */
-export const always = <A, E, R>(
-  effect: Effect.Effect<A, E, R>,
-  { failedAs, failureOf, name, ...options }: SpanOptions<A>
-): Effect.Effect<A, E, R> =>
+export const always = <A, E, R>(effect: Effect.Effect<A, E, R>, options: SpanOptions<A>): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(
-      Effect.makeSpan(name, {
-        kind: options.kind,
-        attributes: options.attributes,
-        captureStackTrace: false,
-        ...(options.parent !== undefined && { parent: options.parent }),
-        ...(options.links !== undefined && { links: options.links })
-      }),
-      (span) =>
-        Effect.withFiberRuntime((fiber) => {
-          const { currentContext: before } = fiber
-          const ended = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> =>
-            Effect.zipRight(
-              FiberRef.set(FiberRef.currentContext, before),
-              Effect.suspend(() => {
-                end(span, exit, clockOf(fiber).unsafeCurrentTimeNanos(), failureOf, failedAs)
-                return exit
-              })
-            )
-          const within = Effect.matchCauseEffect(restore(effect), {
-            onFailure: (cause) => ended(Exit.failCause(cause)),
-            onSuccess: (value) => ended(Exit.succeed(value))
-          })
-          const context = Context.add(before, Tracer.ParentSpan, span) as Context.Context<never>
-          return Effect.zipRight(FiberRef.set(FiberRef.currentContext, context), within)
-        })
-    )
+    Effect.withFiberRuntime((fiber) => {
+      const span = plainSpan(fiber, options)
+      const body = restore(effect)
+      return span !== undefined
+        ? inside(fiber, span, body, options)
+        : Effect.flatMap(
+          Effect.makeSpan(options.name, facts(options)),
+          (span) => inside(fiber, span, body, options)
+        )
+    })
   )
+
+const inside = <A, E, R>(
+  fiber: AnyFiber,
+  span: Tracer.Span,
+  body: Effect.Effect<A, E, R>,
+  { failedAs, failureOf }: SpanOptions<A>
+): Effect.Effect<A, E, R> => {
+  const { currentContext: before } = fiber
+  const ended = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> =>
+    Effect.flatMap(FiberRef.set(FiberRef.currentContext, before), () => {
+      end(span, exit, clockOf(fiber).unsafeCurrentTimeNanos(), failureOf, failedAs)
+      return exit
+    })
+  const within = Effect.matchCauseEffect(body, {
+    onFailure: (cause) => ended(Exit.failCause(cause)),
+    onSuccess: (value) => ended(Exit.succeed(value))
+  })
+  const context = Context.add(before, Tracer.ParentSpan, span) as Context.Context<never>
+  return Effect.flatMap(FiberRef.set(FiberRef.currentContext, context), () => within)
+}
+
+const facts = <A>({ attributes, kind, links, parent }: SpanOptions<A>) => ({
+  kind,
+  attributes,
+  captureStackTrace: false,
+  ...(parent !== undefined && { parent }),
+  ...(links !== undefined && { links })
+})
+
+/**
+ * What `Effect.makeSpan` would make, where nobody has wished anything of the spans of this fiber: it costs no copy of all that is
+ * set for the fiber.
+ */
+const plainSpan = <A>(fiber: AnyFiber, options: SpanOptions<A>): Tracer.Span | undefined => {
+  const { attributes, kind, links = [], name, parent = spanOf(fiber) } = options
+  const { currentTracer: tracer } = fiber
+  const isPlain = fiber.getFiberRef(FiberRef.currentTracerEnabled) &&
+    fiber.getFiberRef(FiberRef.currentTracerTimingEnabled) &&
+    HashMap.isEmpty(fiber.getFiberRef(FiberRef.currentTracerSpanAnnotations)) &&
+    Chunk.isEmpty(fiber.getFiberRef(FiberRef.currentTracerSpanLinks)) &&
+    (parent === undefined || !Context.get(parent.context, Tracer.DisablePropagation))
+  if (!isPlain || tracer === undefined) return undefined
+  const now = clockOf(fiber).unsafeCurrentTimeNanos()
+  const span = tracer.span(name, Option.fromNullable(parent), Context.empty(), links, now, kind, facts(options))
+  for (const key in attributes) span.attribute(key, attributes[key])
+  return span
+}
 
 const clockOf = (fiber: AnyFiber): Clock.Clock => Context.get(fiber.currentDefaultServices, Clock.Clock)
 
