@@ -92,7 +92,7 @@ export class McpCatalog extends Context.Tag("@mcp-runtime/core/McpCatalog")<McpC
  * @since 0.1.0
  * @category constructors
  */
-export const make = (manager: McpManager.Manager): Lists => internal.make(manager, Glance.at(manager))
+export const make = (manager: McpManager.Manager): Lists => internal.make(manager, Glance.at(manager)).lists
 
 /**
  * The lists of the servers of the manager that is there.

@@ -1,5 +1,5 @@
 /**
- * The same work for each client, in turns: each with a session of its own that stays open. After half of the rounds everybody
+ * The same work for each client, in turns: each with a session of its own that stays open. After some of the rounds everybody
  * begins anew in a fresh process.
  */
 import type { Wire } from "../clients/client.js"
@@ -76,11 +76,14 @@ export const joined = (one: Measured, other: Measured): Measured => {
 }
 
 export const measureWork = async (wanted: Wanted, options: Options): Promise<Measured> => {
-  const { generations, shortRounds } = options
-  const rounds = shortRounds / generations
-  let measured = await measureOnce(wanted, 0, rounds, options)
+  const { generations, roundsMillis, shortRounds } = options
+  const rounds = Math.ceil(shortRounds / generations)
+  const bounded = { ...options, roundsMillis: roundsMillis / generations }
+  let measured = await measureOnce(wanted, 0, rounds, bounded)
   for (let i = 1; i < generations; i++) {
-    measured = joined(measured, await measureOnce(wanted, i * rounds, rounds, { ...options, profile: undefined }))
+    const who = wanted.who.filter((_) => measured.failures[_] === undefined)
+    const next = await measureOnce({ ...wanted, who }, i * rounds, rounds, { ...bounded, profile: undefined })
+    measured = joined(measured, next)
   }
   return measured
 }

@@ -4,12 +4,14 @@
  */
 import { NodeInspectSymbol } from "effect/Inspectable"
 
-/** The same object. What is shown of it is asked for each time, and must be synchronous and total. */
+/** The same object, which may be a prototype. What is shown is asked for each time, and must be synchronous and total. */
 export const shownAs = <A extends object>(
   object: A,
   id: string,
-  facts: () => { readonly [name: string]: unknown }
+  facts: (self: A) => { readonly [name: string]: unknown }
 ): A => {
-  const value = () => ({ _id: id, ...facts() })
+  const value = function(this: A) {
+    return { _id: id, ...facts(this) }
+  }
   return Object.defineProperties(object, { toJSON: { value }, [NodeInspectSymbol]: { value } })
 }

@@ -17,6 +17,7 @@ export interface Kept {
   readonly attributes: Map<string, unknown>
   readonly events: Array<{ readonly name: string; readonly attributes: Record<string, unknown> | undefined }>
   readonly capturesStack: boolean
+  endTime: bigint | undefined
   exit: Exit.Exit<unknown, unknown> | undefined
 }
 
@@ -47,6 +48,7 @@ export const recorder = ({ sampled, spanId, traceId }: Ids = {}) => {
         attributes: new Map(),
         events: [],
         capturesStack: options?.captureStackTrace !== false,
+        endTime: undefined,
         exit: undefined
       }
       spans.push(kept)
@@ -65,8 +67,9 @@ export const recorder = ({ sampled, spanId, traceId }: Ids = {}) => {
         attribute: (key, value) => void kept.attributes.set(key, value),
         event: (name, _, attributes) => void kept.events.push({ name, attributes }),
         addLinks: () => {},
-        end: (_, exit) => {
+        end: (endTime, exit) => {
           if (kept.exit !== undefined) throw new Error(`the span ${name} has ended twice`)
+          kept.endTime = endTime
           kept.exit = exit
         }
       }

@@ -69,15 +69,22 @@ describe("a call goes", () => {
       assert.strictEqual(yield* ending(call({ server: "b", tool: "y" })), "Failure ToolNotFound")
     }))
 
-  it.scoped("the way that a copy of a manager, or of connections, goes: their functions may be others", () =>
+  it.scoped("the way that a copy of a manager or a connection goes, or one with other functions", () =>
     Effect.gen(function*() {
       const [a, b] = (yield* Kit.servers({ a: ["x"], b: ["x"] })) as [Kit.Server, Kit.Server]
       const { manager, toolset } = yield* Kit.managed([a, b])
-      const swapped = { ...manager, connection: (name: string) => manager.connection(name === "a" ? "b" : "a") }
+      const { connection } = manager
+      const swapped = { ...manager, connection: (name: string) => connection(name === "a" ? "b" : "a") }
       const copied = yield* Toolset.make(swapped)
       assert.strictEqual(yield* ending(copied.for().call("a__x")), "b x")
       assert.strictEqual(yield* ending(toolset.for().call("a__x")), "a x")
       assert.strictEqual(yield* ending((yield* Toolset.make({ ...manager })).for().call("a__x")), "a x")
+
+      Object.assign(manager, { connection: swapped.connection })
+      const replaced = (yield* Toolset.make(manager)).for()
+      assert.strictEqual(yield* ending(replaced.call("a__x")), "b x")
+      assert.strictEqual(yield* Kit.listed(replaced), "a__x b__x")
+      assert.strictEqual(yield* ending(replaced.call("a__x")), "b x")
 
       const [mine, other] = (yield* Kit.connections([a, b])) as [
         McpConnection.McpConnection,
@@ -89,6 +96,9 @@ describe("a call goes", () => {
       b.tools = ["y"]
       assert.deepStrictEqual(yield* Kit.listed(overCopies), "a__y")
       assert.strictEqual(yield* ending(overCopies.call("a__y")), "Failure RemoteError")
+      yield* mine.catalog.tools.get
+      Object.assign(mine, { catalog: other.catalog })
+      assert.deepStrictEqual(yield* Kit.listed((yield* Toolset.make([mine])).for()), "a__y")
     }))
 
   it.scoped("to the same tool by identity when its name has changed, and the old name is none", () =>

@@ -3,12 +3,12 @@
  * and one broken server costs only its own.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpError, type McpProtocol } from "@mcp-runtime/core"
+import { type McpConnection, McpError, type McpProtocol } from "@mcp-runtime/core"
 import * as ToolFilter from "@mcp-runtime/core/ToolFilter"
 import * as ToolNaming from "@mcp-runtime/core/ToolNaming"
 import * as Toolset from "@mcp-runtime/core/Toolset"
 import { RpcError } from "@mcp-runtime/testing/ScriptedServer"
-import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Queue, Scope, Stream } from "effect"
 import { unauthorized } from "../manager/kit.js"
 import { storeOf } from "../manager/stores.js"
 import { interruptedAtEveryStep } from "../moments.js"
@@ -26,6 +26,7 @@ import {
   server,
   servers,
   settled,
+  tagOf,
   told,
   toolsChanged,
   toolset
@@ -390,6 +391,42 @@ describe("changes", () => {
       assert.strictEqual(seen[0], "a__t0")
       assert.strictEqual(seen.at(-1), "a__t20")
       assert.isBelow(seen.length, 6)
+    }))
+
+  it.scoped("over connections that are not ours: dies as soon as one of them has, however slow the reader is", () =>
+    Effect.gen(function*() {
+      const [mine, other] = (yield* connections(yield* servers({ a: ["x"], b: ["y"] }))) as [
+        McpConnection.McpConnection,
+        McpConnection.McpConnection
+      ]
+      yield* Effect.zip(mine.awaitReady, other.awaitReady)
+      const news = yield* Queue.unbounded<McpConnection.ConnectionState>()
+      const death = yield* Deferred.make<never>()
+      const dying = { ...mine, changes: Stream.fromEffect(Deferred.await(death)) }
+      const telling = { ...other, changes: Stream.fromQueue(news) }
+      const made = yield* Toolset.make([dying, telling])
+      const open = yield* Deferred.make<void>()
+      const fiber = yield* begun(Stream.runForEach(made.for().changes, () => Deferred.await(open)))
+      yield* Deferred.die(death, "gone")
+      for (let i = 0; i < 5; i++) {
+        yield* Queue.offer(news, yield* other.state)
+        yield* settled
+      }
+      yield* Queue.shutdown(news)
+      yield* Deferred.succeed(open, undefined)
+      yield* settled
+      assert.isTrue(yield* isDone(fiber))
+      assert.strictEqual(tagOf(yield* Fiber.join(fiber)), "Die")
+    }))
+
+  it.scoped("whoever can't be interrupted may have had enough", () =>
+    Effect.gen(function*() {
+      const all = yield* servers({ a: ["x"], b: ["y"] })
+      const made = yield* toolset(all)
+      const wanted = Stream.filter(made.for().changes, (_) => told(_) === "a__z b__y")
+      const fiber = yield* begun(Effect.uninterruptible(Stream.runHead(wanted)))
+      yield* all[0]!.offers("z")
+      assert.isTrue(yield* isDone(fiber))
     }))
 
   it.scoped("whoever follows can be interrupted at every step", () =>

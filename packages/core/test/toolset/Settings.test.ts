@@ -5,9 +5,10 @@ import { assert, describe, it } from "@effect/vitest"
 import type { McpProtocol } from "@mcp-runtime/core"
 import * as ToolFilter from "@mcp-runtime/core/ToolFilter"
 import * as Toolset from "@mcp-runtime/core/Toolset"
-import { Effect, type Types } from "effect"
+import { Effect, Option, Stream, type Types } from "effect"
+import { inspect } from "node:util"
 import { sent, succeeded } from "./calling.js"
-import { connections, failure, listed, type Server, server, servers } from "./kit.js"
+import { connections, failure, listed, type Server, server, servers, told, toolset } from "./kit.js"
 
 /** For each field values that it can't have. */
 const wrongOfServers: Readonly<Record<string, ReadonlyArray<unknown>>> = {
@@ -46,6 +47,22 @@ const problemsOf = (source: Toolset.Source, options: unknown) =>
     assert.strictEqual(error._tag, "ConfigInvalid")
     return error.problems.map((_) => _.field)
   })
+
+describe("a toolbox", () => {
+  it.scoped("is shown as what it stands for, also through a proxy, and can be taken apart", () =>
+    Effect.gen(function*() {
+      const mine = yield* toolset(yield* servers({ a: ["x"] }), { id: "mine" })
+      const toolbox = mine.for()
+      for (const shown of [toolbox, new Proxy(toolbox, {}), Object.create(toolbox) as typeof toolbox]) {
+        assert.strictEqual(JSON.stringify(shown), `{"_id":"Toolbox","toolset":"mine"}`)
+        assert.strictEqual(inspect(shown), "{ _id: 'Toolbox', toolset: 'mine' }")
+      }
+      const { call, changes, list } = { ...toolbox }
+      assert.strictEqual(told(yield* list), "a__x")
+      assert.strictEqual((yield* call("a__x"))._tag, "Success")
+      assert.strictEqual(Option.getOrThrow(yield* Stream.runHead(changes)).tools.length, 1)
+    }))
+})
 
 describe("options", () => {
   it.scoped("that are wrong are told of by their fields, and no server is touched", () =>

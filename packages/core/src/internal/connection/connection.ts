@@ -56,10 +56,13 @@ export interface Connection extends McpConnection {
   ) => Effect.Effect<A, McpError.McpError>
 }
 
-const made = new WeakSet<McpConnection>()
+const made = new WeakMap<McpConnection, Pick<Connection, "state" | "catalog">>()
 
-/** Whether it is one, and no copy of one, whose functions may be others. */
-export const isOurs = (connection: McpConnection): connection is Connection => made.has(connection)
+/** Whether it is one as it was made: no copy of one, and none with other functions. */
+export const isOurs = (connection: McpConnection): connection is Connection => {
+  const own = made.get(connection)
+  return own?.state === connection.state && own.catalog === connection.catalog
+}
 
 const ignore = () => {}
 
@@ -224,7 +227,7 @@ const visible = (
     budget: (options) => calls.budget(options),
     inTime: (effect, method, options) => calls.inTimeFor(effect, method, options)
   }
-  made.add(connection)
+  made.set(connection, { state: connection.state, catalog: connection.catalog })
   return shownAs(connection, "McpConnection", () => ({ server, state: owner.state._tag }))
 }
 

@@ -1,7 +1,8 @@
 /**
  * What servers tell without a step of a fiber, for whoever asks with each call.
  *
- * Owns: that only what was made here tells it. A copy of a manager, whose functions may be others, is asked as any other one.
+ * Owns: that only what was made here tells it, and is as it was made. A copy of a manager, or one with other functions, is asked as
+ * any other one.
  */
 import type { Manager, ManagerState } from "../../McpManager.js"
 import type { Connection } from "../connection/connection.js"
@@ -12,8 +13,18 @@ export interface Glance {
   readonly connection: (server: string) => Connection | undefined
 }
 
-const glances = new WeakMap<object, Glance>()
+type Asked = Pick<Manager, "state" | "connection">
 
-export const offer = (manager: Manager, glance: Glance): void => void glances.set(manager, glance)
+const glances = new WeakMap<object, { readonly glance: Glance; readonly asked: Asked }>()
 
-export const at = (servers: object): Glance | undefined => glances.get(servers)
+export const offer = (manager: Manager, glance: Glance): void => {
+  const { connection, state } = manager
+  glances.set(manager, { glance, asked: { state, connection } })
+}
+
+export const at = (manager: Asked): Glance | undefined => {
+  const offered = glances.get(manager)
+  return offered?.asked.state === manager.state && offered.asked.connection === manager.connection
+    ? offered.glance
+    : undefined
+}

@@ -21,33 +21,33 @@ import type { Glance } from "./glance.js"
 /** What is read of a manager. */
 export type Servers = Pick<Manager, "state" | "changes" | "configured" | "connection">
 
-/** Those of servers of our making know at once what is known. */
-export interface Known extends Lists {
-  readonly now: (() => ReadonlyArray<Tools>) | undefined
+export interface Made {
+  readonly lists: Lists
+  /** The tools that are known, where the servers are of our making. */
+  readonly atOnce: (() => ReadonlyArray<Tools>) | undefined
 }
 
-export const make = (manager: Servers, glance: Glance | undefined): Known => {
+export const make = (manager: Servers, glance: Glance | undefined): Made => {
   const remembered = new Remembered()
-  const late = new Late()
-  const now = glance && (() => remembered.of(glance.state()))
-  const current = now === undefined
+  const atOnce = glance && (() => remembered.of(glance.state()))
+  const current = atOnce === undefined
     ? Effect.map(manager.state, (state) => remembered.of(state))
-    : Effect.sync(now)
+    : Effect.sync(atOnce)
+  const late = new Late()
   const read = Effect.flatMap(
     all(manager, late, "tools"),
     (read) => Effect.map(current, (known) => areSame(known, read) ? known : read)
   )
-  return {
-    now,
+  const lists: Lists = {
     current,
     changes: Stream.changes(Stream.map(manager.changes, (state) => remembered.of(state))),
-    tools: glance === undefined || now === undefined
+    tools: glance === undefined || atOnce === undefined
       ? Effect.flatMap(
         current,
         (known) => Effect.flatMap(areFresh(manager, known), (fresh) => fresh ? Effect.succeed(known) : read)
       )
       : Effect.suspend(() => {
-        const known = now()
+        const known = atOnce()
         return areAllFresh(glance, known) ? Effect.succeed(known) : read
       }),
     prompts: all(manager, late, "prompts"),
@@ -61,6 +61,7 @@ export const make = (manager: Servers, glance: Glance | undefined): Known => {
         { discard: true }
       ))
   }
+  return { lists, atOnce }
 }
 
 type Tools = ServerList<McpProtocol.Tool>

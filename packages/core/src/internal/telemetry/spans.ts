@@ -93,9 +93,10 @@ const inside = <A, E, R>(
   { failedAs, failureOf }: SpanOptions<A>
 ): Effect.Effect<A, E, R> => {
   const { currentContext: before } = fiber
+  const isTimed = fiber.getFiberRef(FiberRef.currentTracerTimingEnabled)
   const ended = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> =>
     Effect.flatMap(FiberRef.set(FiberRef.currentContext, before), () => {
-      end(span, exit, clockOf(fiber).unsafeCurrentTimeNanos(), failureOf, failedAs)
+      end(span, exit, isTimed ? clockOf(fiber).unsafeCurrentTimeNanos() : 0n, failureOf, failedAs)
       return exit
     })
   const within = Effect.matchCauseEffect(body, {

@@ -39,6 +39,12 @@ interface Ready {
   readonly connection?: McpConnection.McpConnection | undefined
 }
 
+/** A call that may not. */
+interface Refused {
+  readonly tool: AgentTool
+  readonly error: McpError.McpError
+}
+
 /** A tool as its server has it now. */
 interface Current {
   readonly tool: AgentTool
@@ -63,12 +69,15 @@ export class Calls<Request, R, A> {
   call<B>(asked: Asked, input: unknown, options?: CallOptions<B>): Effect.Effect<ToolResult<A | B>, CallError, R> {
     return Effect.suspend(() => {
       const ready = this.atOnce(asked, input)
-      return ready !== undefined ? this.run(ready, options) : this.stepByStep(asked, input, options)
+      if (ready === undefined) return this.stepByStep(asked, input, options)
+      return Either.isRight(ready)
+        ? this.run(ready.right, options)
+        : this.failed(ready.left.tool, asked, ready.left.error, options)
     })
   }
 
   /** Most calls need no step of the fiber before they are sent: everything is known, and nobody has a say. */
-  private atOnce(asked: Asked, input: unknown): Ready | undefined {
+  private atOnce(asked: Asked, input: unknown): Either.Either<Ready, Refused> | undefined {
     const { settings, source: { atOnce }, tables } = this.parts
     const tool = atOnce && tables.known(atOnce.lists())?.find(asked)
     if (tool === undefined) return undefined
@@ -77,10 +86,13 @@ export class Calls<Request, R, A> {
     if (filter !== undefined || approval !== ToolApproval.never || connection === undefined) return undefined
     const { owner } = connection
     if (owner.catalog.shelves.tools.current(owner.now())?.stale !== false) return undefined
-    const args = Arguments.read(tool, input, this.isNullable(tool))
-    return Either.isRight(args) && Either.isRight(Arguments.check(tool, args.right, validateArguments))
-      ? { tool, args: args.right, connection }
-      : undefined
+    const read = Arguments.read(tool, input, this.isNullable(tool))
+    if (Either.isLeft(read)) return Either.left({ tool, error: read.left })
+    const args = read.right
+    const checked = Arguments.check(tool, args, validateArguments)
+    return Either.isLeft(checked)
+      ? Either.left({ tool, error: checked.left })
+      : Either.right({ tool, args, connection })
   }
 
   private stepByStep<B>(

@@ -63,13 +63,13 @@ export const of = (source: Source): Either.Either<Selected, ReadonlyArray<McpErr
 
 const over = (servers: ManagerLists.Servers, glance: Glance.Glance | undefined): Selected => (only) => {
   const some = only === undefined ? undefined : someOf(only)
-  const lists = some === undefined
+  const { atOnce, lists } = some === undefined
     ? ManagerLists.make(servers, glance)
     : ManagerLists.make(narrowed(servers, some), glance && { ...glance, state: () => some(glance.state()) })
   return {
     lists,
     connection: servers.connection,
-    atOnce: glance && lists.now && { lists: lists.now, connection: glance.connection },
+    atOnce: glance && atOnce && { lists: atOnce, connection: glance.connection },
     problems: (lists) => Effect.map(servers.state, ({ servers }) => problemsOf(servers, lists, only))
   }
 }
@@ -153,22 +153,27 @@ const serversOf = (
 }
 
 /**
- * Tells whenever one of them does, until all have ended. `Stream.mergeAll` never ends where it is interrupted just before its
- * first fiber has begun (effect 3.22.4).
+ * Tells whenever one of them does, until all have ended; dies with the first that does. `Stream.mergeAll` never ends where it is
+ * interrupted just before its first fiber has begun (effect 3.22.4).
  */
 const whenever = (streams: ReadonlyArray<Stream.Stream<unknown>>): Stream.Stream<unknown> =>
   streams.length === 0 ? Stream.empty : Stream.unwrapScoped(Effect.gen(function*() {
-    // What was told last, and the end.
-    const told = yield* Queue.sliding<Exit.Exit<boolean>>(2)
+    // Whether there is more: what was told last, and the end.
+    const told = yield* Queue.sliding<boolean>(2)
     let left = streams.length
+    let died: Exit.Exit<never> | undefined = undefined
     const follow = (stream: Stream.Stream<unknown>) =>
-      Effect.onExit(Stream.runForEach(stream, () => Queue.offer(told, Exit.succeed(true))), (exit) => {
+      Effect.onExit(Stream.runForEach(stream, () => Queue.offer(told, true)), (exit) => {
         left--
-        if (Exit.isFailure(exit)) return Queue.offer(told, Exit.failCause(exit.cause))
-        return left === 0 ? Queue.offer(told, Exit.succeed(false)) : Effect.void
+        if (Exit.isFailure(exit)) died ??= Exit.failCause(exit.cause)
+        return left === 0 || died !== undefined ? Queue.offer(told, false) : Effect.void
       })
-    yield* Effect.forEach(streams, (_) => Effect.forkScoped(follow(_)), { discard: true })
-    return Stream.takeWhile(Stream.mapEffect(Stream.fromQueue(told), (_) => _), (more) => more)
+    // Who follows where nothing can be interrupted may have had enough all the same.
+    yield* Effect.forEach(streams, (_) => Effect.forkScoped(Effect.interruptible(follow(_))), { discard: true })
+    return Stream.takeWhile(
+      Stream.mapEffect(Stream.fromQueue(told), (more) => died ?? Effect.succeed(more)),
+      (more) => more
+    )
   }))
 
 /** What a connection is, and knows. */

@@ -64,8 +64,11 @@ export class Table {
     return this.byServer.get(server)?.get(definition)
   }
 
-  /** Of the lists that it was made of, those tools that are kept, in order: all of a list where nothing is said of it. */
-  without(
+  /**
+   * Of the lists that it was made of, those tools that are kept, in order: all of a list where nothing is said of it. What is kept
+   * of a list is a part of its items, the same objects in the same order.
+   */
+  keeping(
     lists: ToolLists,
     kept: ReadonlyArray<ReadonlyArray<McpProtocol.Tool> | undefined>
   ): ReadonlyArray<AgentTool> {

@@ -5,7 +5,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Stream from "effect/Stream"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -66,12 +65,12 @@ class OwnToolbox<Request, R, A> implements Toolbox<R, A> {
   readonly call: Toolbox<R, A>["call"]
   readonly approve: Toolbox<R, A>["approve"]
   readonly reject: Toolbox<R, A>["reject"]
-  readonly #id: string
+  readonly toolset: string
 
   constructor(parts: Parts<Request, R, A>, request: Request | undefined) {
     const visible = new Visible(parts, request)
     const calls = new Calls(parts, visible, request)
-    this.#id = parts.settings.id
+    this.toolset = parts.settings.id
     this.list = visible.list
     this.changes = Stream.suspend(() =>
       Stream.changesWith(
@@ -83,15 +82,9 @@ class OwnToolbox<Request, R, A> implements Toolbox<R, A> {
     this.approve = (pending, options) => calls.approve(pending, options)
     this.reject = (pending, reason) => calls.reject(pending, reason)
   }
-
-  toJSON(): unknown {
-    return { _id: "Toolbox", toolset: this.#id }
-  }
-
-  [NodeInspectSymbol](): unknown {
-    return this.toJSON()
-  }
 }
+
+shownAs(OwnToolbox.prototype, "Toolbox", ({ toolset }) => ({ toolset }))
 
 /** The tools of one server that its filter shows; nothing where it has none. */
 type Kept = ReadonlyArray<McpProtocol.Tool> | undefined
@@ -137,7 +130,7 @@ export class Visible<Request, R, A> {
       if (table.clash === undefined && decided.every((tools, i) => tools === undefined || tools === lists[i]!.items)) {
         return Effect.succeed(table.tools)
       }
-      if (table.clash === undefined) return Effect.succeed(table.without(lists, decided))
+      if (table.clash === undefined) return Effect.succeed(table.keeping(lists, decided))
       return table.some(
         lists.flatMap((list, i) => (decided[i] ?? list.items).map((definition): Found => ({ list, definition })))
       )
