@@ -59,7 +59,7 @@ const full = {
   roundsMillis: 40_000,
   turnMillis: 100,
   warmUpMillis: 2500,
-  orderMillis: 30_000,
+  orderMillis: 60_000,
   idleRounds: 2,
   idleMillis: 5500
 }
@@ -74,7 +74,7 @@ const quick = {
   roundsMillis: 10_000,
   turnMillis: 15,
   warmUpMillis: 0,
-  orderMillis: 20_000,
+  orderMillis: 60_000,
   idleRounds: 1,
   idleMillis: 0
 }
