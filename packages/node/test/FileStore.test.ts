@@ -260,7 +260,8 @@ describe("several processes", () => {
         const writers = yield* Effect.forEach(["1", "2"], (writer) => startHost("write", path, writer))
         const readers = yield* Effect.forEach(["1"], (reader) => startHost("read", path, reader))
         const hosts = [...writers, ...readers]
-        yield* until("all are ready", () => hosts.every((_) => _.output().includes("ready")))
+        // Three processes compile all of the library, on a machine that may be busy.
+        yield* until("all are ready", () => hosts.every((_) => _.output().includes("ready")), "90 seconds")
         for (const { child } of hosts) child.stdin!.write("go\n")
         const seen = new Set<string>()
         let reads = 0
@@ -284,7 +285,7 @@ describe("several processes", () => {
         assert.isAtMost(left.length, 1)
         assert.isTrue(left.every(isTemporaryName))
       })),
-    60_000
+    180_000
   )
 })
 

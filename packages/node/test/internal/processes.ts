@@ -1,7 +1,7 @@
 /**
  * What lives on this machine: the facts that the tests of processes assert.
  */
-import { Effect } from "effect"
+import { type Duration, Effect } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 
 const read = (path: string): string | undefined => {
@@ -39,9 +39,13 @@ export const markedWith = (mark: string): ReadonlyArray<number> =>
 export const isWatchdog = (pid: number): boolean => commandOf(pid).endsWith("mcp-runtime-watchdog")
 
 /** Waits until a fact holds that no event tells. */
-export const until = (what: string, fact: () => boolean): Effect.Effect<void> => {
+export const until = (
+  what: string,
+  fact: () => boolean,
+  atMost: Duration.DurationInput = "25 seconds"
+): Effect.Effect<void> => {
   const poll: Effect.Effect<void> = Effect.suspend(() => fact() ? Effect.void : Effect.zipRight(Effect.sleep(5), poll))
-  return Effect.timeoutFail(poll, { duration: "25 seconds", onTimeout: () => new Error(`never: ${what}`) }).pipe(
+  return Effect.timeoutFail(poll, { duration: atMost, onTimeout: () => new Error(`never: ${what}`) }).pipe(
     Effect.orDie
   )
 }
