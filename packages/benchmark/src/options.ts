@@ -42,7 +42,7 @@ export interface Options {
 }
 
 export const usage = `npm run bench -- [options]
-  --quick             a minute: does everything run?
+  --quick             a few minutes: does everything run?
   --only <part>       only rows whose name contains this
   --peers none        without other clients; nothing is installed
   --node current      on this Node, with the peers that run on it

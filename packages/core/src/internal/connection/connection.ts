@@ -16,6 +16,7 @@ import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import * as RetryPolicy from "../../RetryPolicy.js"
+import * as AsMade from "../asMade.js"
 import * as Catalog from "../catalog/catalog.js"
 import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
@@ -56,13 +57,10 @@ export interface Connection extends McpConnection {
   ) => Effect.Effect<A, McpError.McpError>
 }
 
-const made = new WeakMap<McpConnection, Pick<Connection, "state" | "catalog">>()
+const asMade = AsMade.of<McpConnection>("state", "catalog")
 
 /** Whether it is one as it was made: no copy of one, and none with other functions. */
-export const isOurs = (connection: McpConnection): connection is Connection => {
-  const own = made.get(connection)
-  return own?.state === connection.state && own.catalog === connection.catalog
-}
+export const isOurs = (connection: McpConnection): connection is Connection => asMade.has(connection)
 
 const ignore = () => {}
 
@@ -227,7 +225,7 @@ const visible = (
     budget: (options) => calls.budget(options),
     inTime: (effect, method, options) => calls.inTimeFor(effect, method, options)
   }
-  made.set(connection, { state: connection.state, catalog: connection.catalog })
+  asMade.add(connection)
   return shownAs(connection, "McpConnection", () => ({ server, state: owner.state._tag }))
 }
 

@@ -5,6 +5,7 @@
  * any other one.
  */
 import type { Manager, ManagerState } from "../../McpManager.js"
+import * as AsMade from "../asMade.js"
 import type { Connection } from "../connection/connection.js"
 
 export interface Glance {
@@ -15,16 +16,12 @@ export interface Glance {
 
 type Asked = Pick<Manager, "state" | "connection">
 
-const glances = new WeakMap<object, { readonly glance: Glance; readonly asked: Asked }>()
+const asMade = AsMade.of<Asked>("state", "connection")
+const glances = new WeakMap<Asked, Glance>()
 
 export const offer = (manager: Manager, glance: Glance): void => {
-  const { connection, state } = manager
-  glances.set(manager, { glance, asked: { state, connection } })
+  asMade.add(manager)
+  glances.set(manager, glance)
 }
 
-export const at = (manager: Asked): Glance | undefined => {
-  const offered = glances.get(manager)
-  return offered?.asked.state === manager.state && offered.asked.connection === manager.connection
-    ? offered.glance
-    : undefined
-}
+export const at = (manager: Asked): Glance | undefined => asMade.has(manager) ? glances.get(manager) : undefined

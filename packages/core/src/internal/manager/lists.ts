@@ -21,18 +21,22 @@ import type { Glance } from "./glance.js"
 /** What is read of a manager. */
 export type Servers = Pick<Manager, "state" | "changes" | "configured" | "connection">
 
+/** What servers of our making know, without a step of a fiber. */
+export interface AtOnce {
+  readonly tools: () => ReadonlyArray<Tools>
+  readonly connection: Glance["connection"]
+}
+
 export interface Made {
   readonly lists: Lists
-  /** The tools that are known, where the servers are of our making. */
-  readonly atOnce: (() => ReadonlyArray<Tools>) | undefined
+  readonly atOnce: AtOnce | undefined
 }
 
 export const make = (manager: Servers, glance: Glance | undefined): Made => {
   const remembered = new Remembered()
-  const atOnce = glance && (() => remembered.of(glance.state()))
-  const current = atOnce === undefined
-    ? Effect.map(manager.state, (state) => remembered.of(state))
-    : Effect.sync(atOnce)
+  const atOnce: AtOnce | undefined = glance &&
+    { tools: () => remembered.of(glance.state()), connection: glance.connection }
+  const current = Effect.map(manager.state, (state) => remembered.of(state))
   const late = new Late()
   const read = Effect.flatMap(
     all(manager, late, "tools"),
@@ -41,14 +45,14 @@ export const make = (manager: Servers, glance: Glance | undefined): Made => {
   const lists: Lists = {
     current,
     changes: Stream.changes(Stream.map(manager.changes, (state) => remembered.of(state))),
-    tools: glance === undefined || atOnce === undefined
+    tools: atOnce === undefined
       ? Effect.flatMap(
         current,
         (known) => Effect.flatMap(areFresh(manager, known), (fresh) => fresh ? Effect.succeed(known) : read)
       )
       : Effect.suspend(() => {
-        const known = atOnce()
-        return areAllFresh(glance, known) ? Effect.succeed(known) : read
+        const known = atOnce.tools()
+        return areAllFresh(atOnce, known) ? Effect.succeed(known) : read
       }),
     prompts: all(manager, late, "prompts"),
     resources: all(manager, late, "resources"),
@@ -109,8 +113,8 @@ const areFresh = (manager: Servers, known: ReadonlyArray<Tools>): Effect.Effect<
   )
 
 /** The same, without a step of the fiber for each server. */
-const areAllFresh = (glance: Glance, known: ReadonlyArray<Tools>): boolean =>
-  known.every((list) => mayBeFresh(list) && (list.items === nothing || isFresh(glance.connection(list.server))))
+const areAllFresh = ({ connection }: AtOnce, known: ReadonlyArray<Tools>): boolean =>
+  known.every((list) => mayBeFresh(list) && (list.items === nothing || isFresh(connection(list.server))))
 
 const mayBeFresh = ({ origin, stale }: Tools): boolean => origin === "live" && !stale
 

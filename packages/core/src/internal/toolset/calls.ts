@@ -79,10 +79,11 @@ export class Calls<Request, R, A> {
   /** Most calls need no step of the fiber before they are sent: everything is known, and nobody has a say. */
   private atOnce(asked: Asked, input: unknown): Either.Either<Ready, Refused> | undefined {
     const { settings, source: { atOnce }, tables } = this.parts
-    const tool = atOnce && tables.known(atOnce.lists())?.find(asked)
+    if (atOnce === undefined) return undefined
+    const tool = tables.known(atOnce.tools())?.find(asked)
     if (tool === undefined) return undefined
     const { approval, filter, validateArguments } = settings.of(tool.server)
-    const connection = atOnce!.connection(tool.server)
+    const connection = atOnce.connection(tool.server)
     if (filter !== undefined || approval !== ToolApproval.never || connection === undefined) return undefined
     const { owner } = connection
     if (owner.catalog.shelves.tools.current(owner.now())?.stale !== false) return undefined

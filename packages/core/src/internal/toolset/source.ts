@@ -6,8 +6,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
-import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import type { Snapshot } from "../../Catalog.js"
 import type { Lists } from "../../McpCatalog.js"
@@ -19,20 +17,16 @@ import type { Source } from "../../Toolset.js"
 import * as Connections from "../connection/connection.js"
 import * as Glance from "../manager/glance.js"
 import * as ManagerLists from "../manager/lists.js"
+import { whenever } from "../whenever.js"
 import type { ToolLists } from "./table.js"
 
 export interface ToolSource {
   readonly lists: Lists
   readonly connection: (server: string) => Effect.Effect<McpConnection, McpError.McpError>
   /** What is known without a step of a fiber. Nothing where the source is not of our making. */
-  readonly atOnce: AtOnce | undefined
+  readonly atOnce: ManagerLists.AtOnce | undefined
   /** What is wrong with servers, in configured order: also with those that have no list, because they have failed. */
   readonly problems: (lists: ToolLists) => Effect.Effect<ReadonlyArray<Problem>>
-}
-
-export interface AtOnce {
-  readonly lists: () => ToolLists
-  readonly connection: Glance.Glance["connection"]
 }
 
 export interface Problem {
@@ -69,7 +63,7 @@ const over = (servers: ManagerLists.Servers, glance: Glance.Glance | undefined):
   return {
     lists,
     connection: servers.connection,
-    atOnce: glance && atOnce && { lists: atOnce, connection: glance.connection },
+    atOnce,
     problems: (lists) => Effect.map(servers.state, ({ servers }) => problemsOf(servers, lists, only))
   }
 }
@@ -148,33 +142,12 @@ const serversOf = (
       )
     }
   }
-  const oursByName = ours && new Map(ours.map((_) => [_.server, _]))
-  return [servers, now && { state: now, connection: (name) => oursByName?.get(name) }]
+  const oursOf = (name: string): Connections.Connection | undefined => {
+    const connection = byName.get(name)
+    return connection !== undefined && Connections.isOurs(connection) ? connection : undefined
+  }
+  return [servers, now && { state: now, connection: oursOf }]
 }
-
-/**
- * Tells whenever one of them does, until all have ended; dies with the first that does. `Stream.mergeAll` never ends where it is
- * interrupted just before its first fiber has begun (effect 3.22.4).
- */
-const whenever = (streams: ReadonlyArray<Stream.Stream<unknown>>): Stream.Stream<unknown> =>
-  streams.length === 0 ? Stream.empty : Stream.unwrapScoped(Effect.gen(function*() {
-    // Whether there is more: what was told last, and the end.
-    const told = yield* Queue.sliding<boolean>(2)
-    let left = streams.length
-    let died: Exit.Exit<never> | undefined = undefined
-    const follow = (stream: Stream.Stream<unknown>) =>
-      Effect.onExit(Stream.runForEach(stream, () => Queue.offer(told, true)), (exit) => {
-        left--
-        if (Exit.isFailure(exit)) died ??= Exit.failCause(exit.cause)
-        return left === 0 || died !== undefined ? Queue.offer(told, false) : Effect.void
-      })
-    // Who follows where nothing can be interrupted may have had enough all the same.
-    yield* Effect.forEach(streams, (_) => Effect.forkScoped(Effect.interruptible(follow(_))), { discard: true })
-    return Stream.takeWhile(
-      Stream.mapEffect(Stream.fromQueue(told), (more) => died ?? Effect.succeed(more)),
-      (more) => more
-    )
-  }))
 
 /** What a connection is, and knows. */
 interface Facts {
