@@ -1,10 +1,12 @@
 /**
- * Writes the JavaScript of the packages that applications import: each public module is a file, and what several of them need
- * is in chunks. tsc writes their declarations only.
+ * Writes the JavaScript of the packages that applications import: the code is in a few chunks, and each public module is a file
+ * that names what it has of them. tsc writes their declarations only.
  *
- * One file for each of our modules would be loaded a fifth slower, with 45 MB more: Node resolves every single import of
- * `effect/Effect` and the like by itself, and there were a thousand of these. Which sources a chunk has stands in
- * `.tsbuildinfo/chunks.json`. What is as it was is not written again: somebody may be reading it.
+ * Node resolves every single import of `effect/Effect` and the like by itself, for each file that has one: with a file for
+ * each of our modules there were a thousand of these, with a chunk for whatever some modules share still 470, and they cost half of
+ * the time that it takes to load the core, and 30 MB. What an application may well do without is in chunks of its own, so that
+ * it is not loaded with the rest, nor taken by whoever bundles an application. What is as it was is not written again: somebody may
+ * be reading it.
  *
  * `node .ci/bundle.mjs [repository]`
  */
@@ -29,17 +31,45 @@ const removeOthers = (dist, written) => {
   }
 }
 
-const sourcesOf = ({ outputs }) =>
-  Object.fromEntries(
-    Object.entries(outputs).filter(([path]) => path.endsWith(".js")).map(([path, { inputs }]) => [
-      basename(path),
-      Object.entries(inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([source]) => source)
-    ])
-  )
+/** Who imports one of these should not load everything. All other modules are in `main`. */
+const chunksOf = {
+  core: {
+    errors: ["McpError"],
+    config: ["McpConfig"],
+    session: ["McpSession"],
+    apart: ["ConfigFile", "McpSkills", "ToolAdapters", "ToolSchema"]
+  },
+  node: { apart: ["ConfigFiles", "FileTokens", "LoopbackAuthorizer"] }
+}
+
+const chunksWith = (apart, modules) => {
+  const others = modules.filter((_) => !Object.values(apart).flat().includes(_))
+  return Object.entries({ ...apart, main: others })
+}
+
+/** Modules have exports of the same name. */
+const inChunk = (module, name) => `${module}_${name}`
+
+/** What would be the entry of a chunk if it were a file: everything that these modules export. */
+const entries = (chunks, exportsOf, resolveDir) => ({
+  name: "entries",
+  setup: ({ onLoad, onResolve }) => {
+    onResolve({ filter: /^chunk:/ }, ({ path }) => ({ path: path.slice("chunk:".length), namespace: "chunk" }))
+    onLoad({ filter: /.*/, namespace: "chunk" }, ({ path }) => ({
+      contents: new Map(chunks).get(path).map((module) => {
+        const names = exportsOf(module).map((name) => `${name} as ${inChunk(module, name)}`)
+        return `export { ${names.join(", ")} } from "./src/${module}.ts"\n`
+      }).join(""),
+      resolveDir
+    }))
+  }
+})
 
 const bundle = async (name) => {
   const folder = join(root, "packages", name)
-  const modules = readdirSync(join(folder, "src")).filter((_) => _.endsWith(".ts"))
+  const modules = readdirSync(join(folder, "src"))
+    .filter((_) => _.endsWith(".ts") && _ !== "index.ts")
+    .map((_) => basename(_, ".ts"))
   const options = {
     absWorkingDir: folder,
     outdir: "dist",
@@ -47,26 +77,33 @@ const bundle = async (name) => {
     platform: "node",
     target: "node20",
     tsconfig: join(folder, "tsconfig.src.json"),
-    sourcemap: true,
-    sourcesContent: false,
     logLevel: "warning",
     write: false
   }
-  const { metafile, outputFiles } = await build({
-    ...options,
-    entryPoints: modules.filter((_) => _ !== "index.ts").map((_) => `src/${_}`),
-    bundle: true,
-    splitting: true,
-    packages: "external",
+  const whole = { ...options, bundle: true, splitting: true, packages: "external", metafile: true }
+  const seen = await build({ ...whole, entryPoints: modules.map((_) => `src/${_}.ts`) })
+  const exportsOf = (module) => seen.metafile.outputs[`dist/${module}.js`].exports
+  const chunks = chunksWith(chunksOf[name], modules)
+  const { outputFiles } = await build({
+    ...whole,
+    entryPoints: chunks.map(([chunk]) => ({ in: `chunk:${chunk}`, out: `chunks/${chunk}` })),
     chunkNames: "chunks/[hash]",
-    metafile: true
+    sourcemap: true,
+    sourcesContent: false,
+    plugins: [entries(chunks, exportsOf, folder)]
   })
   // Not bundled: whoever bundles an application takes from it what is needed.
   const index = await build({ ...options, entryPoints: ["src/index.ts"] })
-  const files = [...outputFiles, ...index.outputFiles]
-  for (const { contents, path } of files) write(path, contents)
-  removeOthers(join(folder, "dist"), new Set(files.map((_) => _.path)))
-  write(join(folder, ".tsbuildinfo/chunks.json"), Buffer.from(JSON.stringify(sourcesOf(metafile), null, 2)))
+  const files = new Map([...outputFiles, ...index.outputFiles].map(({ contents, path }) => [path, contents]))
+  for (const [chunk, its] of chunks) {
+    for (const module of its) {
+      const names = exportsOf(module).map((name) => `${inChunk(module, name)} as ${name}`)
+      const text = `export { ${names.join(", ")} } from "./chunks/${chunk}.js"\n`
+      files.set(join(folder, "dist", `${module}.js`), Buffer.from(names.length === 0 ? "export {}\n" : text))
+    }
+  }
+  for (const [path, contents] of files) write(path, contents)
+  removeOthers(join(folder, "dist"), new Set(files.keys()))
 }
 
-for (const name of ["core", "node"]) await bundle(name)
+for (const name of Object.keys(chunksOf)) await bundle(name)

@@ -8,7 +8,7 @@
 import { build as bundle } from "esbuild"
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
-import { isBuiltin } from "node:module"
+import { isBuiltin, SourceMap } from "node:module"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -107,35 +107,37 @@ const install = (packages) => {
   run("npm", ["ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"], project)
 }
 
-/** Which sources a file of `dist` has; `index.js` only names others. */
-const sourcesOf = (repository, name) => JSON.parse(readFileSync(join(repository, `packages/${name}/.tsbuildinfo/chunks.json`), "utf8"))
+/** Which of our sources a bundle has lines of. */
+const sourcesIn = (bundled) => {
+  const [text, map] = [".js", ".js.map"].map((end) => bundled.find(({ path }) => path.endsWith(end)).text)
+  const lines = new SourceMap(JSON.parse(map))
+  const found = text.split("\n").map((line, i) => lines.findEntry(i, line.search(/\S|$/)).originalSource)
+  return [...new Set(found)].filter((_) => _?.includes("core/src/")).map((_) => _.slice(_.indexOf("src/")))
+}
 
 /** Only what an import reaches may be in a bundle. */
-const shake = async (imported, unwanted, repository) => {
-  const { metafile } = await bundle({
+const shake = async (imported, unwanted) => {
+  const { outputFiles } = await bundle({
     stdin: { contents: `import { ${imported} } from "@mcp-runtime/core"\nconsole.log(${imported})`, resolveDir: project },
     bundle: true,
     format: "esm",
     platform: "node",
     external: ["effect", "effect/*", "@effect/*"],
-    metafile: true,
+    outdir: target,
+    sourcemap: "external",
     write: false,
     logLevel: "silent"
   })
-  const [output] = Object.values(metafile.outputs)
-  const sources = sourcesOf(repository, "core")
-  const own = Object.entries(output.inputs)
-    .filter(([path, { bytesInOutput }]) => bytesInOutput > 0 && path.includes("core/dist/"))
-    .flatMap(([path]) => sources[basename(path)] ?? [])
-  check(own.some((path) => path === `src/${imported}.ts`), `${imported} is not in its own bundle`)
+  const own = sourcesIn(outputFiles)
+  check(own.includes(`src/${imported}.ts`), `${imported} is not in its own bundle`)
   const found = own.filter((path) => unwanted.test(path))
   check(found.length === 0, `a bundle of ${imported} has ${found.length} modules that it does not need: ${found.slice(0, 3)} ...`)
-  return `${own.length} modules, ${Math.round(output.bytes / 1024)} KB`
+  const bytes = outputFiles.find(({ path }) => path.endsWith(".js")).contents.length
+  return `${own.length} modules, ${Math.round(bytes / 1024)} KB`
 }
 
 try {
-  const repository = process.argv.includes("--build") ? copyOfSources() : root
-  const packages = pack(repository)
+  const packages = pack(process.argv.includes("--build") ? copyOfSources() : root)
   install(packages)
   packages.forEach(declares)
   say(`${names.join(", ")}: packed and installed`)
@@ -164,10 +166,11 @@ try {
   }
   say("what is internal can't be imported")
 
-  const unwanted = /internal\/(jsonSchema|toolset|manager|connection|engine|http|catalog)\/|\/(Toolset|McpManager|McpSession)\.ts$/
-  say(`a bundle of McpConfig alone: ${await shake("McpConfig", unwanted, repository)}`)
-  say(`a bundle of Toolset: ${await shake("Toolset", /src\/(McpSkills|McpAuth|ConfigFile)\.ts$/, repository)}`)
-  say(`a bundle of McpSession: ${await shake("McpSession", /internal\/(jsonSchema|toolset|manager|catalog)\//, repository)}`)
+  const runtime = /internal\/(jsonSchema|toolset|manager|connection|engine|http|catalog)\/|\/(Toolset|McpManager|McpSession)\.ts$/
+  say(`a bundle of McpError alone: ${await shake("McpError", runtime)}`)
+  say(`a bundle of McpConfig alone: ${await shake("McpConfig", runtime)}`)
+  say(`a bundle of McpSession: ${await shake("McpSession", /internal\/(jsonSchema|toolset|manager|catalog)\//)}`)
+  say(`a bundle of Toolset: ${await shake("Toolset", /(McpSkills|ConfigFile)\.ts$|internal\/(skills|configFile)\//)}`)
 } finally {
   rmSync(target, { recursive: true, force: true })
 }
