@@ -22,11 +22,9 @@ import * as Either from "effect/Either"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type * as Subscribable from "effect/Subscribable"
-import * as SubscriptionRef from "effect/SubscriptionRef"
+import * as Subscribable from "effect/Subscribable"
 import type * as Tracer from "effect/Tracer"
 import * as ClientHandlers from "./ClientHandlers.js"
 import { closeBoundOf } from "./internal/config/accessors.js"
@@ -40,7 +38,7 @@ import * as Inbox from "./internal/engine/inbox.js"
 import * as Progress from "./internal/engine/progress.js"
 import { Quiet } from "./internal/engine/quiet.js"
 import * as ServerRequests from "./internal/engine/serverRequests.js"
-import type { Supervised } from "./internal/engine/supervised.js"
+import type { SessionListener, Supervised } from "./internal/engine/supervised.js"
 import type { Place, Turnstile } from "./internal/engine/turnstile.js"
 import { Warnings } from "./internal/engine/warnings.js"
 import { acquireRelease, addFinalizer } from "./internal/finalizers.js"
@@ -49,6 +47,7 @@ import { shownAs } from "./internal/shownAs.js"
 import type { Metered } from "./internal/telemetry/meter.js"
 import * as Spans from "./internal/telemetry/spans.js"
 import { tapped } from "./internal/telemetry/wireTap.js"
+import { Watched } from "./internal/watched.js"
 import { forkBounded, within } from "./internal/within.js"
 import { withinHandshake } from "./internal/withinHandshake.js"
 import * as McpConfig from "./McpConfig.js"
@@ -168,7 +167,10 @@ export interface McpSession {
   readonly incoming: Stream.Stream<McpProtocol.Notification>
   /** Completes with the reason when the session is over. */
   readonly closed: Deferred.Deferred<McpError.McpError>
-  /** The state of the stream over which the server speaks unasked, and its changes. */
+  /**
+   * The state of the stream over which the server speaks unasked, and its changes until the session is over. A slow reader
+   * misses what is between, never the last.
+   */
   readonly serverStream: Subscribable.Subscribable<McpTransport.ServerStreamState>
   readonly stats: Effect.Effect<SessionStats>
   /** Completes when no request is under way. */
@@ -246,13 +248,13 @@ const openIn = (
     const { meter } = options as SessionOptions & Metered
     const warnings = new Warnings(config.name, runtime, meter)
     const closed = yield* Deferred.make<McpError.McpError>()
-    const serverStream = yield* SubscriptionRef.make<McpTransport.ServerStreamState>("none")
     const wire = yield* Scope.make()
     // Registered first, so that the wire is closed last.
     yield* addFinalizer((exit) => closeWire(config, wire, exit, warnings))
 
     const inbox = yield* Inbox.make({
       server: config.name,
+      runtime,
       handlers,
       capacity: limits.notifications,
       deadline: timeouts.handler,
@@ -261,6 +263,7 @@ const openIn = (
     })
     const serverRequests = yield* ServerRequests.make({
       server: config.name,
+      runtime,
       handlers,
       limit: limits.serverRequests,
       deadline: timeouts.handler,
@@ -268,17 +271,19 @@ const openIn = (
       secrets: () => engine.secrets,
       failed: (detail) => warnings.add("HandlerFailed", detail)
     })
-    const streamState: StreamState = { current: "none", listener: undefined }
+    const serverStream = new Watched<McpTransport.ServerStreamState>("none")
+    const followed: Followed = { by: undefined }
     const showServerStream = (state: McpTransport.ServerStreamState) => {
-      if (state === streamState.current) return
-      streamState.current = state
-      streamState.listener?.(state)
-      Runtime.runFork(runtime)(SubscriptionRef.set(serverStream, state))
+      if (state === serverStream.current) return
+      serverStream.set(state)
+      followed.by?.serverStream(state)
     }
     const ended = (error: McpError.McpError) => {
       inbox.end()
       serverRequests.stop()
+      followed.by?.ended(error)
       showServerStream("none")
+      serverStream.end()
       Deferred.unsafeDone(closed, Effect.succeed(error))
     }
     const deadlines: Deadlines = new Deadlines(yield* Effect.clock, runtime, (now) => engine.expire(now))
@@ -339,7 +344,7 @@ const openIn = (
       inbox,
       closed,
       serverStream,
-      streamState
+      followed
     })
     if (handlers.roots?.changes !== undefined) {
       yield* handlers.roots.changes.pipe(
@@ -436,18 +441,16 @@ interface Parts {
   readonly warnings: Warnings
   readonly inbox: Inbox.Inbox
   readonly closed: Deferred.Deferred<McpError.McpError>
-  readonly serverStream: SubscriptionRef.SubscriptionRef<McpTransport.ServerStreamState>
-  readonly streamState: StreamState
+  readonly serverStream: Watched<McpTransport.ServerStreamState>
+  readonly followed: Followed
 }
 
-/** The same as `serverStream`, for who follows it without a fiber. */
-interface StreamState {
-  current: McpTransport.ServerStreamState
-  listener: ((state: McpTransport.ServerStreamState) => void) | undefined
+interface Followed {
+  by: SessionListener | undefined
 }
 
 const make = (parts: Parts): Supervised => {
-  const { calls, engine, inbox, quiet, streamState, warnings } = parts
+  const { calls, closed, engine, followed, inbox, quiet, serverStream, warnings } = parts
   const requestWith: McpSession["requestWith"] = (method, params, decode, options) => {
     const progress = method === "tools/call"
     const usual = calls.usual(options, progress)
@@ -491,21 +494,28 @@ const make = (parts: Parts): Supervised => {
       return inbox.stream
     },
     secrets: () => engine.secrets,
-    nextIncoming: inbox.next,
-    followServerStream: (listener) => {
-      streamState.listener = listener
-      listener(streamState.current)
+    follow: (listener) => {
+      followed.by = listener
+      listener.serverStream(serverStream.current)
+      inbox.follow(listener.notification)
+      if (engine.reason !== undefined) listener.ended(engine.reason)
     },
-    closed: parts.closed,
-    serverStream: parts.serverStream,
-    stats: Effect.sync(() => ({
-      sent: engine.sent,
-      received: engine.received,
-      inFlight: engine.inFlight,
-      quietSince: engine.working === 0 ? quiet.since : undefined,
-      warnings: warnings.snapshot
-    })),
-    quiet: Effect.suspend(() => engine.working === 0 ? Effect.void : quiet.await)
+    closed,
+    get serverStream() {
+      return Subscribable.make({ get: Effect.sync(() => serverStream.current), changes: serverStream.changes })
+    },
+    get stats() {
+      return Effect.sync(() => ({
+        sent: engine.sent,
+        received: engine.received,
+        inFlight: engine.inFlight,
+        quietSince: engine.working === 0 ? quiet.since : undefined,
+        warnings: warnings.snapshot
+      }))
+    },
+    get quiet() {
+      return Effect.suspend(() => engine.working === 0 ? Effect.void : quiet.await)
+    }
   }
   return shownAs(session, "McpSession", () => ({ server, generation, transport: info.transport }))
 }

@@ -12,18 +12,24 @@ export class Hub<A> {
 
   constructor(private readonly capacity: number) {}
 
-  publish(value: A): Effect.Effect<unknown> {
-    return this.pubSub === undefined ? Effect.void : PubSub.publish(this.pubSub, value)
+  publish(value: A): void {
+    if (this.pubSub === undefined || this.over || this.pubSub.unsafeOffer(value)) return
+    // To lose the oldest takes a step, which waits for nothing.
+    Effect.runSync(PubSub.publish(this.pubSub, value))
   }
 
-  readonly subscribe: Effect.Effect<Queue.Dequeue<A>, never, Scope.Scope> = Effect.suspend(() => {
-    this.pubSub ??= Effect.runSync(PubSub.sliding<A>(this.capacity))
-    const subscribed = PubSub.subscribe(this.pubSub)
-    return this.over ? Effect.zipRight(PubSub.shutdown(this.pubSub), subscribed) : subscribed
-  })
+  get subscribe(): Effect.Effect<Queue.Dequeue<A>, never, Scope.Scope> {
+    return Effect.suspend(() => {
+      this.pubSub ??= Effect.runSync(PubSub.sliding<A>(this.capacity))
+      const subscribed = PubSub.subscribe(this.pubSub)
+      return this.over ? Effect.zipRight(PubSub.shutdown(this.pubSub), subscribed) : subscribed
+    })
+  }
 
-  readonly shutdown: Effect.Effect<void> = Effect.suspend(() => {
-    this.over = true
-    return this.pubSub === undefined ? Effect.void : PubSub.shutdown(this.pubSub)
-  })
+  get shutdown(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.over = true
+      return this.pubSub === undefined ? Effect.void : PubSub.shutdown(this.pubSub)
+    })
+  }
 }

@@ -23,7 +23,7 @@ interface Flight<A, E> {
 export class Flights<A, E> {
   private flight: Flight<A, E> | undefined = undefined
   /** Also those that began before the one that new readers join. */
-  private readonly all = new Set<Flight<A, E>>()
+  private all: Set<Flight<A, E>> | undefined = undefined
 
   constructor(private readonly fork: Fork, private readonly released: () => E) {}
 
@@ -52,7 +52,7 @@ export class Flights<A, E> {
       fiber: undefined
     }
     this.flight = flight
-    this.all.add(flight)
+    this.all = (this.all ?? new Set()).add(flight)
     flight.fiber = this.fork(Effect.onExit(list, (exit) => Effect.sync(() => this.land(flight, exit))))
     // The scope of all of them may have closed.
     if (flight.fiber === undefined) this.land(flight, Exit.fail(this.released()))
@@ -61,14 +61,14 @@ export class Flights<A, E> {
 
   private land(flight: Flight<A, E>, exit: Exit.Exit<A, E>): void {
     if (this.flight === flight) this.flight = undefined
-    this.all.delete(flight)
+    this.all?.delete(flight)
     // Who still waits has not asked for the interruption.
     Deferred.unsafeDone(flight.landed, Exit.isInterrupted(exit) ? Exit.fail(this.released()) : exit)
   }
 
   /** Nobody waits any longer, not even for what can't be interrupted. */
   release(): void {
-    for (const flight of this.all) this.land(flight, Exit.fail(this.released()))
+    for (const flight of this.all ?? []) this.land(flight, Exit.fail(this.released()))
   }
 
   private leave(flight: Flight<A, E>): void {

@@ -10,7 +10,7 @@ import type { Notification } from "../../McpProtocol.js"
 import type { OwnerEvent } from "./events.js"
 import type { Live } from "./live.js"
 
-/** Whom those who notice something tell. All synchronous but for what is said of notifications and use. */
+/** Whom those who notice something tell. All synchronous but for what is said of use. */
 export interface Ears {
   readonly ended: (live: Live, error: McpError) => void
   readonly expired: (live: Live, error: McpError) => void
@@ -19,8 +19,10 @@ export interface Ears {
   readonly silent: (live: Live, error: McpError) => void
   readonly reached: (live: Live) => void
   readonly streamDown: (live: Live, down: boolean) => void
+  /** The server may have forgotten the session. */
+  readonly suspected: (live: Live) => void
   readonly idle: (live: Live) => void
-  readonly notification: (notification: Notification) => Effect.Effect<void>
+  readonly notification: (notification: Notification) => void
   /** Since when nobody has used the connection, in milliseconds; nothing while somebody does. */
   readonly unusedSince: (live: Live) => Effect.Effect<number | undefined>
 }
@@ -67,6 +69,9 @@ export const make = ({ notification, over, post, unusedSince }: Parts): Ears => 
       live.streamDown = down
       if (down) live.deaf = true
       shaken(live)
+    },
+    suspected: (live) => {
+      if (!live.over) post({ _tag: "Suspected", live })
     },
     idle: (live) => post({ _tag: "Idle", live }),
     notification,

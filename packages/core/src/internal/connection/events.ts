@@ -13,6 +13,7 @@ export type OwnerEvent =
   | { readonly _tag: "Tried"; readonly attempt: number; readonly exit: Tried }
   | { readonly _tag: "Lost"; readonly live: Live; readonly error: McpError; readonly drain: boolean }
   | { readonly _tag: "Shaken"; readonly live: Live }
+  | { readonly _tag: "Suspected"; readonly live: Live }
   | { readonly _tag: "Due"; readonly number: number }
   | { readonly _tag: "Idle"; readonly live: Live }
   | { readonly _tag: "Authorized" }

@@ -112,9 +112,11 @@ export class Ladder {
   }
 
   /** Forgets all failures. */
-  readonly reset: Effect.Effect<void> = Effect.suspend(() => {
-    this.openUntil = undefined
-    this.coolDown = this.settings.coolDown
-    return this.stepper.reset
-  })
+  get reset(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.openUntil = undefined
+      this.coolDown = this.settings.coolDown
+      return this.stepper.reset
+    })
+  }
 }

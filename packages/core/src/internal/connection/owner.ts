@@ -11,6 +11,7 @@
  * | `Tried`    | -                                  | a session, or the next step   | what came too late was closed by who aborted it |
  * | `Lost`     | it is closed or drains; a try      | -                             | -                                               |
  * | `Shaken`   | `Degraded`, and pings until heard  | -                             | -                                               |
+ * | `Suspected` | a ping                            | -                             | -                                               |
  * | `Due`      | a ping                             | -                             | the next try                                    |
  * | `Authorized` | a ping, if a call was refused    | -                             | a try, if it was refused                        |
  * | `Idle`     | everything is closed               | -                             | -                                               |
@@ -208,7 +209,7 @@ export class Owner {
     },
     notification: (notification) => {
       this.catalog.hear(notification)
-      return Effect.asVoid(this.parts.notifications.publish(notification))
+      this.parts.notifications.publish(notification)
     },
     unusedSince: (live) => this.usage.endedAt(live)
   })
@@ -260,48 +261,56 @@ export class Owner {
   // ---------------------------------------------------------------------------------------------
 
   /** Interrupted only between two events. */
-  readonly run: Effect.Effect<never> = Effect.uninterruptibleMask((restore) =>
-    Effect.forever(
-      Effect.flatMap(
-        restore(Queue.take(this.parts.events)),
-        (event) =>
-          Effect.catchAllCause(this.handle(event), (cause) => {
-            if (event._tag === "Command") this.commands.complete(event.done, this.era)
-            return Effect.zipRight(
-              this.log(Effect.logError("the owner of a connection failed to handle an event", cause)),
-              this.giveUp
-            )
-          })
+  get run(): Effect.Effect<never> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.forever(
+        Effect.flatMap(
+          restore(Queue.take(this.parts.events)),
+          (event) =>
+            Effect.catchAllCause(this.handle(event), (cause) => {
+              if (event._tag === "Command") this.commands.complete(event.done, this.era)
+              return Effect.zipRight(
+                this.log(Effect.logError("the owner of a connection failed to handle an event", cause)),
+                this.giveUp
+              )
+            })
+        )
       )
     )
-  )
+  }
 
   /** The end is near: what is under way goes to its end, and nothing new is begun. */
-  readonly leave: Effect.Effect<void> = Effect.sync(() => {
-    this.leaving = true
-  })
+  get leave(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.leaving = true
+    })
+  }
 
   /** The end of the connection. */
-  readonly release: Effect.Effect<void> = Effect.suspend(() => {
-    this.released = true
-    return Effect.gen(this, function*() {
-      yield* this.end(Reasons.released(this.server))
-      // Not those in the queue: the owner may have been interrupted with one in its hand.
-      this.commands.completeAll(this.era)
-      yield* this.parts.states.set({ _tag: "Closed", since: this.now() }, true)
-      yield* this.parts.notifications.shutdown
+  get release(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.released = true
+      return Effect.gen(this, function*() {
+        yield* this.end(Reasons.released(this.server))
+        // Not those in the queue: the owner may have been interrupted with one in its hand.
+        this.commands.completeAll(this.era)
+        yield* this.parts.states.set({ _tag: "Closed", since: this.now() }, true)
+        yield* this.parts.notifications.shutdown
+      })
     })
-  })
+  }
 
   /** What the application has given to us has died: whoever waits must not do so for ever. */
-  private readonly giveUp: Effect.Effect<void> = Effect.suspend(() => {
-    if (this.live !== undefined || this.sessions.isTrying) return Effect.void
-    const error = Reasons.died(this.server)
-    return Effect.zipRight(
-      this.parts.states.set({ _tag: "Failed", since: this.now(), error, retryAt: undefined }),
-      this.resolve(Exit.fail(error))
-    )
-  })
+  private get giveUp(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.live !== undefined || this.sessions.isTrying) return Effect.void
+      const error = Reasons.died(this.server)
+      return Effect.zipRight(
+        this.parts.states.set({ _tag: "Failed", since: this.now(), error, retryAt: undefined }),
+        this.resolve(Exit.fail(error))
+      )
+    })
+  }
 
   private handle(event: OwnerEvent): Effect.Effect<void> {
     switch (event._tag) {
@@ -314,6 +323,8 @@ export class Owner {
         return this.onLost(event.live, event.error, event.drain)
       case "Shaken":
         return event.live === this.live ? this.onShaken(event.live) : Effect.void
+      case "Suspected":
+        return event.live === this.live ? this.ask(event.live) : Effect.void
       case "Due":
         return this.alarm.take(event.number) ? this.onDue() : Effect.void
       case "Idle":
@@ -455,7 +466,7 @@ export class Owner {
     return Effect.flatMap(isBusy(this.config, live), (busy) =>
       busy
         ? this.probeLater()
-        : Effect.asVoid(Effect.forkIn(Effect.interruptible(ping(live, undefined, this.ears)), live.scope)))
+        : this.ask(live))
   }
 
   /** Whether a session that is lost is to come back. */
@@ -467,13 +478,18 @@ export class Owner {
     return this.alarm.in(Math.min(500 * 2 ** Math.min(this.probes++, 16), slowestProbe))
   }
 
+  /** Whether the server still answers in this session. */
+  private ask(live: Live): Effect.Effect<void> {
+    return Effect.asVoid(Effect.forkIn(Effect.interruptible(ping(live, undefined, this.ears)), live.scope))
+  }
+
   /** A person, or another part of the program, has given new credentials. */
   private onAuthorized(): Effect.Effect<void> {
     const { live } = this
     if (live === undefined) return this.state._tag === "NeedsAuthorization" ? this.begin() : Effect.void
     return live.unauthorized === undefined
       ? Effect.void
-      : Effect.asVoid(Effect.forkIn(Effect.interruptible(ping(live, undefined, this.ears)), live.scope))
+      : this.ask(live)
   }
 
   private onIdle(live: Live): Effect.Effect<void> {
@@ -604,29 +620,35 @@ export class Owner {
   }
 
   /** Nobody uses the connection. Who comes while it is closed has posted a demand. */
-  private readonly rest: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.zipRight(
-      this.state._tag === "Idle"
-        ? Effect.void
-        : Effect.zipRight(this.tell.idle, this.parts.states.set({ _tag: "Idle", since: this.now() })),
-      this.closeEverything
+  private get rest(): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      Effect.zipRight(
+        this.state._tag === "Idle"
+          ? Effect.void
+          : Effect.zipRight(this.tell.idle, this.parts.states.set({ _tag: "Idle", since: this.now() })),
+        this.closeEverything
+      )
     )
-  )
+  }
 
-  private readonly closeEverything: Effect.Effect<void> = Effect.suspend(() => {
-    this.unfollow?.()
-    this.unfollow = undefined
-    this.established = false
-    this.tries = 0
-    return Effect.zipRight(this.closeSessions, this.sessions.closeChannel)
-  })
+  private get closeEverything(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.unfollow?.()
+      this.unfollow = undefined
+      this.established = false
+      this.tries = 0
+      return Effect.zipRight(this.closeSessions, this.sessions.closeChannel)
+    })
+  }
 
-  private readonly closeSessions: Effect.Effect<void> = Effect.suspend(() => {
-    this.alarm.cancel()
-    if (this.live !== undefined) this.live.over = true
-    this.live = undefined
-    return this.sessions.closeAll
-  })
+  private get closeSessions(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.alarm.cancel()
+      if (this.live !== undefined) this.live.over = true
+      this.live = undefined
+      return this.sessions.closeAll
+    })
+  }
 
   private refreshIn(live: Live): Effect.Effect<void> {
     return Opening.refresh(live.session, this.catalog).pipe(

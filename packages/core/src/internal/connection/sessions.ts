@@ -186,27 +186,29 @@ export class Sessions {
     }
   }
 
-  private readonly openChannel: Effect.Effect<McpTransport.Channel, McpError.McpError> = Effect.suspend(() => {
-    if (this.channel !== undefined) return Effect.succeed(this.channel.channel)
-    const { channelsClosed } = this
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.gen(this, function*() {
-        const scope = yield* Scope.make()
-        const exit = yield* Effect.exit(
-          restore(withinHandshake(this.parts.config, Scope.extend(this.parts.channel, scope), () => noChannel))
-        )
-        const isWanted = channelsClosed === this.channelsClosed
-        if (Exit.isFailure(exit) || !isWanted) {
-          yield* Scope.close(scope, exit)
-          return isWanted ? yield* exit : yield* Effect.fail(Reasons.closing(this.parts.config.name, "open"))
-        }
-        this.parts.opened(exit.value)
-        const channel = this.seen(exit.value)
-        this.channel = { channel, scope }
-        return channel
-      })
-    )
-  })
+  private get openChannel(): Effect.Effect<McpTransport.Channel, McpError.McpError> {
+    return Effect.suspend(() => {
+      if (this.channel !== undefined) return Effect.succeed(this.channel.channel)
+      const { channelsClosed } = this
+      return Effect.uninterruptibleMask((restore) =>
+        Effect.gen(this, function*() {
+          const scope = yield* Scope.make()
+          const exit = yield* Effect.exit(
+            restore(withinHandshake(this.parts.config, Scope.extend(this.parts.channel, scope), () => noChannel))
+          )
+          const isWanted = channelsClosed === this.channelsClosed
+          if (Exit.isFailure(exit) || !isWanted) {
+            yield* Scope.close(scope, exit)
+            return isWanted ? yield* exit : yield* Effect.fail(Reasons.closing(this.parts.config.name, "open"))
+          }
+          this.parts.opened(exit.value)
+          const channel = this.seen(exit.value)
+          this.channel = { channel, scope }
+          return channel
+        })
+      )
+    })
+  }
 
   /** A session for one call, beside the shared one. Ends with the connection, if not before. */
   openAside(
@@ -275,41 +277,49 @@ export class Sessions {
   }
 
   /** All but the channel. */
-  readonly closeAll: Effect.Effect<void> = Effect.suspend(() => {
-    const shared = [...this.open].map((live) => this.close(live))
-    const aside = [...this.aside].map((scope) => Scope.close(scope, Exit.void))
-    this.aside.clear()
-    return Effect.asVoid(together([this.abortTry, ...shared, ...aside], identity))
-  })
+  get closeAll(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const shared = [...this.open].map((live) => this.close(live))
+      const aside = [...this.aside].map((scope) => Scope.close(scope, Exit.void))
+      this.aside.clear()
+      // One that is closed has a fiber for that already.
+      if (shared.length === 1 && aside.length === 0 && !this.isTrying) return shared[0]!
+      return Effect.asVoid(together([this.abortTry, ...shared, ...aside], identity))
+    })
+  }
 
   /** Unless it is needed: lost sessions that still drain have their sockets there, and those of single calls. */
-  readonly closeChannel: Effect.Effect<void> = Effect.suspend(() => {
-    this.channelsClosed++
-    if (this.channel === undefined || this.open.size > 0 || this.hasAside) return Effect.void
-    const { scope } = this.channel
-    this.channel = undefined
-    return Effect.map(within(Effect.uninterruptible(Scope.close(scope, Exit.void)), this.closeBound), (closed) => {
-      if (Option.isNone(closed) || Exit.isFailure(closed.value)) this.closeFailures++
+  get closeChannel(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.channelsClosed++
+      if (this.channel === undefined || this.open.size > 0 || this.hasAside) return Effect.void
+      const { scope } = this.channel
+      this.channel = undefined
+      return Effect.map(within(Effect.uninterruptible(Scope.close(scope, Exit.void)), this.closeBound), (closed) => {
+        if (Option.isNone(closed) || Exit.isFailure(closed.value)) this.closeFailures++
+      })
     })
-  })
+  }
 
   /** What comes up in spite of it is closed. */
-  private readonly abortTry: Effect.Effect<void> = Effect.suspend(() => {
-    const { trying } = this
-    this.trying = undefined
-    if (trying === undefined) return Effect.void
-    const closeLate = Effect.flatMap(
-      Effect.exit(Fiber.join(trying.fiber)),
-      (exit) => Exit.isSuccess(exit) && Exit.isSuccess(exit.value) ? this.close(exit.value.value) : Effect.void
-    )
-    return within(Effect.zipRight(Fiber.interruptFork(trying.fiber), closeLate), this.closeBound).pipe(
-      Effect.flatMap((ended) => {
-        if (Option.isSome(ended)) return Effect.void
-        this.closeFailures++
-        return Effect.asVoid(Effect.forkDaemon(closeLate))
-      })
-    )
-  })
+  private get abortTry(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { trying } = this
+      this.trying = undefined
+      if (trying === undefined) return Effect.void
+      const closeLate = Effect.flatMap(
+        Effect.exit(Fiber.join(trying.fiber)),
+        (exit) => Exit.isSuccess(exit) && Exit.isSuccess(exit.value) ? this.close(exit.value.value) : Effect.void
+      )
+      return within(Effect.zipRight(Fiber.interruptFork(trying.fiber), closeLate), this.closeBound).pipe(
+        Effect.flatMap((ended) => {
+          if (Option.isSome(ended)) return Effect.void
+          this.closeFailures++
+          return Effect.asVoid(Effect.forkDaemon(closeLate))
+        })
+      )
+    })
+  }
 
   private get closeBound(): Duration.Duration {
     return Duration.sum(closeBoundOf(this.parts.config), Duration.seconds(1))

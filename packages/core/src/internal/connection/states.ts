@@ -34,10 +34,10 @@ export class States {
 
   /** After the last one the streams of changes end. */
   set(state: ConnectionState, last = false): Effect.Effect<void> {
-    return Effect.suspend(() => {
+    return Effect.sync(() => {
       this.current = { number: this.current.number + 1, state, last }
       this.observer()
-      return Effect.asVoid(this.hub.publish(this.current))
+      this.hub.publish(this.current)
     })
   }
 

@@ -24,16 +24,18 @@ export class Usage {
     this.idle = typeof config.lifetime === "object" ? Duration.toMillis(config.lifetime.idle) : Number.POSITIVE_INFINITY
   }
 
-  readonly held: Effect.Effect<void, never, Scope.Scope> = Effect.acquireRelease(
-    Effect.sync(() => {
-      this.holders++
-    }),
-    () =>
+  get held(): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
       Effect.sync(() => {
-        this.holders--
-        this.heldUntil = this.now()
-      })
-  )
+        this.holders++
+      }),
+      () =>
+        Effect.sync(() => {
+          this.holders--
+          this.heldUntil = this.now()
+        })
+    )
+  }
 
   /** Since when nobody uses it, in milliseconds; nothing while somebody does. */
   endedAt(live: Live): Effect.Effect<number | undefined> {

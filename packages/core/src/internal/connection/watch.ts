@@ -1,19 +1,17 @@
 /**
- * The fibers that belong to one session: they notice, and tell the owner.
+ * Whoever watches one session: a listener, and where time matters a fiber. They notice, and tell the owner.
  *
  * Owns: what is looked at, and how often.
  * May not touch: the state. Each fiber ends with the session's scope.
  */
 import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Queue from "effect/Queue"
 import * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
-import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpSession from "../../McpSession.js"
 import type { Waited } from "../engine/calls.js"
+import type { SessionListener } from "../engine/supervised.js"
 import { type Ears, isOutOfReach } from "./ears.js"
 import type { Live } from "./live.js"
 
@@ -21,39 +19,32 @@ const defaultPingTimeout = Duration.seconds(5)
 
 export const watch = (config: McpConfig.ServerConfig, live: Live, ears: Ears): Effect.Effect<void> => {
   const { keepAlive, lifetime } = config
-  const fibers = [
-    Effect.map(Deferred.await(live.session.closed), (error) => ears.ended(live, error)),
-    hear(live, ears)
-  ]
-  if (live.session.info.transport === "http") fibers.push(watchStream(live, ears))
+  const fibers: Array<Effect.Effect<void>> = []
   if (keepAlive !== undefined) fibers.push(watchSilence(config, keepAlive, live, ears))
   if (typeof lifetime === "object") fibers.push(watchUse(lifetime.idle, live, ears))
-  return Effect.forEach(fibers, (fiber) => Effect.forkIn(Effect.interruptible(fiber), live.scope), { discard: true })
-}
-
-const hear = (live: Live, ears: Ears): Effect.Effect<void> => {
-  const heard = (notification: McpProtocol.Notification) => live.over ? Effect.void : ears.notification(notification)
-  const next: Effect.Effect<void> = Effect.flatMap(
-    live.session.nextIncoming,
-    (notifications) =>
-      notifications === undefined
-        ? Effect.void
-        : Effect.zipRight(Effect.forEach(notifications, heard, { discard: true }), next)
+  return Effect.zipRight(
+    Effect.sync(() => live.session.follow(listener(live, ears))),
+    Effect.forEach(fibers, (fiber) => Effect.forkIn(Effect.interruptible(fiber), live.scope), { discard: true })
   )
-  return next
 }
 
-/** A stream that was open and is offered no more may mean that the server has forgotten the session. */
-const watchStream = (live: Live, ears: Ears): Effect.Effect<void> =>
-  Effect.flatMap(Queue.sliding<void>(1), (lost) => {
-    let wasOpen = false
-    live.session.followServerStream((state) => {
-      if (state === "none" && wasOpen) lost.unsafeOffer(undefined)
+const listener = (live: Live, ears: Ears): SessionListener => {
+  const hasStream = live.session.info.transport === "http"
+  let wasOpen = false
+  return {
+    notification: (notification) => {
+      if (!live.over) ears.notification(notification)
+    },
+    serverStream: (state) => {
+      if (!hasStream) return
+      // A stream that was open and is offered no more may mean that the server has forgotten the session.
+      if (state === "none" && wasOpen) ears.suspected(live)
       wasOpen = state === "open" || (wasOpen && state !== "none")
       ears.streamDown(live, state === "down")
-    })
-    return Effect.forever(Effect.zipRight(Queue.take(lost), ping(live, defaultPingTimeout, ears)))
-  })
+    },
+    ended: (error) => ears.ended(live, error)
+  }
+}
 
 const watchSilence = (
   config: McpConfig.ServerConfig,

@@ -38,28 +38,32 @@ export class Deadlines {
     if (this.looking || this.stopped) return
     // A race between the sleep and a latch would be two more fibers, for as long as a session is idle.
     this.fiber?.unsafeInterruptAsFork(FiberId.none)
-    this.fiber = Runtime.runFork(this.runtime)(Effect.interruptible(this.wait), { immediate: false })
+    this.fiber = Runtime.runFork(this.runtime)(Effect.interruptible(this.wait()), { immediate: false })
   }
 
   /** No deadline is looked at any more. */
-  readonly stop: Effect.Effect<void> = Effect.suspend(() => {
-    this.stopped = true
-    return this.fiber === undefined ? Effect.void : Fiber.interrupt(this.fiber)
-  })
+  get stop(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.stopped = true
+      return this.fiber === undefined ? Effect.void : Fiber.interrupt(this.fiber)
+    })
+  }
 
   /** Sleeps until the next deadline it knows of, again and again, and ends when there is none. */
-  private readonly wait: Effect.Effect<void> = Effect.suspend(() => {
-    const now = this.now()
-    if (now >= this.wakeAt) this.look(now)
-    if (this.wakeAt === Number.POSITIVE_INFINITY) {
-      this.fiber = undefined
-      return Effect.void
-    }
-    return Effect.zipRight(
-      this.clock.sleep(Duration.millis(Math.min(Math.max(this.wakeAt - now, 0), longestSleep))),
-      this.wait
-    )
-  })
+  private wait(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const now = this.now()
+      if (now >= this.wakeAt) this.look(now)
+      if (this.wakeAt === Number.POSITIVE_INFINITY) {
+        this.fiber = undefined
+        return Effect.void
+      }
+      return Effect.zipRight(
+        this.clock.sleep(Duration.millis(Math.min(Math.max(this.wakeAt - now, 0), longestSleep))),
+        this.wait()
+      )
+    })
+  }
 
   private look(now: number): void {
     this.looking = true

@@ -6,7 +6,6 @@
  * May not touch: answers. A handler that finishes without waiting has finished before the answer that follows its
  * notification on the wire is handed out; one that waits delays later notifications, never an answer.
  */
-import * as Chunk from "effect/Chunk"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,7 +14,7 @@ import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import type * as ClientHandlers from "../../ClientHandlers.js"
 import * as McpConfig from "../../McpConfig.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -29,12 +28,16 @@ export interface Inbox {
   /** What is there can still be read; nothing comes after it. */
   readonly end: () => void
   readonly stream: Stream.Stream<McpProtocol.Notification>
-  /** What has come since it was asked for last; nothing after the end. A stream takes ten times the memory of a fiber. */
-  readonly next: Effect.Effect<Iterable<McpProtocol.Notification> | undefined>
+  /** Calls this, synchronously, with what is there and with what comes: none of it is in the stream any more. Total. */
+  readonly follow: (listener: Listener) => void
 }
+
+type Listener = (notification: McpProtocol.Notification) => void
 
 export interface Options {
   readonly server: string
+  /** Where handlers run. */
+  readonly runtime: Runtime.Runtime<never>
   readonly handlers: ClientHandlers.Handlers
   readonly capacity: number
   readonly deadline: Duration.Duration | null
@@ -47,26 +50,73 @@ export const make = (options: Options): Effect.Effect<Inbox, never, Scope.Scope>
   Effect.gen(function*() {
     const dropped = () =>
       options.warning("DroppedNotification", "notifications wait for a slow reader; the oldest was dropped")
-    const mailbox = yield* acquireRelease(
-      Mailbox.make<McpProtocol.Notification>({ capacity: options.capacity, strategy: "sliding" }),
-      (mailbox) => mailbox.end
-    )
+    const unasked = new Unasked(options.capacity, dropped)
     const handled = yield* handlerQueue(options, dropped)
     return {
       offer: (notification) => {
-        if (Option.getOrElse(mailbox.unsafeSize(), () => 0) >= options.capacity) dropped()
-        mailbox.unsafeOffer(notification)
+        unasked.offer(notification)
         handled?.offer(notification)
       },
-      end: () => {
-        mailbox.unsafeDone(Exit.void)
-      },
+      end: () => unasked.end(),
       get stream() {
-        return Mailbox.toStream(mailbox)
+        return unasked.stream
       },
-      next: Effect.map(mailbox.takeAll, ([taken, done]) => done && Chunk.isEmpty(taken) ? undefined : taken)
+      follow: (listener) => unasked.follow(listener)
     }
   })
+
+/** For one reader, or one listener. A mailbox takes two kilobytes, and most sessions have a listener. */
+class Unasked {
+  private early: Array<McpProtocol.Notification> = []
+  private mailbox: Mailbox.Mailbox<McpProtocol.Notification> | undefined = undefined
+  private listener: Listener | undefined = undefined
+  private over = false
+
+  constructor(private readonly capacity: number, private readonly dropped: () => void) {}
+
+  offer(notification: McpProtocol.Notification): void {
+    if (this.listener !== undefined) return this.listener(notification)
+    if (this.over) return
+    if (this.waiting >= this.capacity) this.dropped()
+    if (this.mailbox !== undefined) this.mailbox.unsafeOffer(notification)
+    else {
+      if (this.early.length >= this.capacity) this.early.shift()
+      this.early.push(notification)
+    }
+  }
+
+  private get waiting(): number {
+    return this.mailbox === undefined
+      ? this.early.length
+      : Option.getOrElse(this.mailbox.unsafeSize(), () => 0)
+  }
+
+  end(): void {
+    this.over = true
+    this.mailbox?.unsafeDone(Exit.void)
+  }
+
+  follow(listener: Listener): void {
+    this.listener = listener
+    for (const notification of this.early.splice(0)) listener(notification)
+  }
+
+  get stream(): Stream.Stream<McpProtocol.Notification> {
+    return Stream.unwrap(Effect.map(this.opened, Mailbox.toStream))
+  }
+
+  private get opened(): Effect.Effect<Mailbox.Mailbox<McpProtocol.Notification>> {
+    return Effect.map(
+      Mailbox.make<McpProtocol.Notification>({ capacity: this.capacity, strategy: "sliding" }),
+      (made) => {
+        if (this.mailbox !== undefined) return this.mailbox
+        made.unsafeOfferAll(this.early.splice(0))
+        if (this.over) made.unsafeDone(Exit.void)
+        return this.mailbox = made
+      }
+    )
+  }
+}
 
 const handlerQueue = (
   options: Options,
@@ -75,7 +125,7 @@ const handlerQueue = (
   options.handlers.onLog === undefined && options.handlers.onNotification === undefined
     ? Effect.succeed(undefined)
     : acquireRelease(
-      Effect.map(Effect.runtime<never>(), (runtime) => new HandlerQueue(options, dropped, runtime)),
+      Effect.sync(() => new HandlerQueue(options, dropped)),
       (queue) => queue.stop
     )
 
@@ -89,8 +139,7 @@ class HandlerQueue {
 
   constructor(
     private readonly options: Options,
-    private readonly dropped: () => void,
-    private readonly runtime: Runtime.Runtime<never>
+    private readonly dropped: () => void
   ) {}
 
   offer(notification: McpProtocol.Notification): void {
@@ -103,12 +152,14 @@ class HandlerQueue {
     this.next()
   }
 
-  readonly stop: Effect.Effect<void> = Effect.suspend(() => {
-    this.stopped = true
-    this.waiting = []
-    const running = [this.watch, this.current].filter((_) => _ !== undefined)
-    return Effect.asVoid(within(Fiber.interruptAll(running), handlersEndWithin))
-  })
+  get stop(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.stopped = true
+      this.waiting = []
+      const running = [this.watch, this.current].filter((_) => _ !== undefined)
+      return Effect.asVoid(within(Fiber.interruptAll(running), handlersEndWithin))
+    })
+  }
 
   private next(): void {
     // A handler may cause the next arrival before it has left its first turn.
@@ -116,7 +167,7 @@ class HandlerQueue {
       const notification = this.waiting.shift()
       if (notification === undefined) return
       this.starting = true
-      const fiber = Runtime.runFork(this.runtime)(Effect.interruptible(handle(this.options, notification)))
+      const fiber = Runtime.runFork(this.options.runtime)(Effect.interruptible(handle(this.options, notification)))
       this.starting = false
       if (fiber.unsafePoll() === null) this.await(fiber)
     }
@@ -125,7 +176,7 @@ class HandlerQueue {
   private await(fiber: Fiber.RuntimeFiber<void>): void {
     this.current = fiber
     if (this.options.deadline !== null) {
-      this.watch = Runtime.runFork(this.runtime)(
+      this.watch = Runtime.runFork(this.options.runtime)(
         Effect.interruptible(Effect.zipRight(Effect.sleep(this.options.deadline), Fiber.interruptFork(fiber)))
       )
     }

@@ -24,7 +24,7 @@ export class Quiet {
     this.next = undefined
   }
 
-  readonly await: Effect.Effect<void> = Effect.suspend(() =>
-    Deferred.await(this.next ??= Deferred.unsafeMake<void>(FiberId.none))
-  )
+  get await(): Effect.Effect<void> {
+    return Effect.suspend(() => Deferred.await(this.next ??= Deferred.unsafeMake<void>(FiberId.none)))
+  }
 }

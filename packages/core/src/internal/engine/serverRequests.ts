@@ -27,6 +27,8 @@ export interface ServerRequests {
 
 export interface Options {
   readonly server: string
+  /** Where handlers run. */
+  readonly runtime: Runtime.Runtime<never>
   readonly handlers: ClientHandlers.Handlers
   readonly limit: number
   readonly deadline: Duration.Duration | null
@@ -58,7 +60,7 @@ type Answer = Effect.Effect<McpProtocol.JsonObject, unknown>
 
 export const make = (options: Options): Effect.Effect<ServerRequests, never, Scope.Scope> =>
   acquireRelease(
-    Effect.map(Effect.runtime<never>(), (runtime) => new Running(options, runtime)),
+    Effect.sync(() => new Running(options)),
     (running) => running.end
   )
 
@@ -68,11 +70,8 @@ class Running implements ServerRequests {
   private readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.RuntimeFiber<A, E>
   private stopped = false
 
-  constructor(
-    private readonly options: Options,
-    runtime: Runtime.Runtime<never>
-  ) {
-    this.fork = (effect) => Runtime.runFork(runtime)(Effect.interruptible(effect))
+  constructor(private readonly options: Options) {
+    this.fork = (effect) => Runtime.runFork(options.runtime)(Effect.interruptible(effect))
   }
 
   readonly start = (id: McpProtocol.RequestId, method: string, params: McpProtocol.JsonObject): void => {
@@ -97,11 +96,13 @@ class Running implements ServerRequests {
   }
 
   /** The end of the session: whoever does not end in time is left behind. */
-  readonly end: Effect.Effect<void> = Effect.suspend(() => {
-    this.stopped = true
-    if (this.fibers.size === 0) return Effect.void
-    return Effect.asVoid(within(Fiber.interruptAll([...this.fibers.values()]), handlersEndWithin))
-  })
+  get end(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.stopped = true
+      if (this.fibers.size === 0) return Effect.void
+      return Effect.asVoid(within(Fiber.interruptAll([...this.fibers.values()]), handlersEndWithin))
+    })
+  }
 
   private run(id: McpProtocol.RequestId, reply: Reply, answer: Answer): void {
     const fiber = this.fork(reply.answering(answer))

@@ -69,32 +69,36 @@ class StreamableHttp implements MessageTransport {
 
   readonly negotiated = (protocolVersion: string): void => this.session.negotiated(protocolVersion)
 
-  readonly listen: Effect.Effect<void> = Effect.async<void>((resume) => {
-    if (this.wire.closed || this.stream !== undefined) return resume(Effect.void)
-    const stream = new ServerStream(this.context)
-    this.stream = stream
-    const cancel = this.wire.timers.after(listenTime, () => {
-      stream.late()
-      resume(Effect.void)
+  get listen(): Effect.Effect<void> {
+    return Effect.async<void>((resume) => {
+      if (this.wire.closed || this.stream !== undefined) return resume(Effect.void)
+      const stream = new ServerStream(this.context)
+      this.stream = stream
+      const cancel = this.wire.timers.after(listenTime, () => {
+        stream.late()
+        resume(Effect.void)
+      })
+      stream.start(() => {
+        cancel()
+        resume(Effect.void)
+      })
+      return Effect.sync(cancel)
     })
-    stream.start(() => {
-      cancel()
-      resume(Effect.void)
-    })
-    return Effect.sync(cancel)
-  })
+  }
 
-  readonly close: Effect.Effect<void> = Effect.suspend(() => {
-    const { timers } = this.wire
-    const atMost = Duration.toMillis(McpConfig.timeoutsOf(this.wire.config).close)
-    const until = timers.now() + atMost
-    const left = () => Math.max(0, until - timers.now())
-    return this.farewell(atMost / 2).pipe(
-      Effect.zipRight(Effect.sync(() => this.stop())),
-      Effect.zipRight(Effect.suspend(() => terminate(this.wire, this.session, left()))),
-      Effect.zipRight(Effect.suspend(() => timers.shutdown(left())))
-    )
-  })
+  get close(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { timers } = this.wire
+      const atMost = Duration.toMillis(McpConfig.timeoutsOf(this.wire.config).close)
+      const until = timers.now() + atMost
+      const left = () => Math.max(0, until - timers.now())
+      return this.farewell(atMost / 2).pipe(
+        Effect.zipRight(Effect.sync(() => this.stop())),
+        Effect.zipRight(Effect.suspend(() => terminate(this.wire, this.session, left()))),
+        Effect.zipRight(Effect.suspend(() => timers.shutdown(left())))
+      )
+    })
+  }
 
   private stop(): void {
     const notes = [...this.notes]

@@ -25,16 +25,18 @@ const known = (method: string): string => Methods.isKnown(method) ? method : Err
 
 /** The tags of one metric, by one of a bounded number of last tags. */
 class Family {
-  private readonly byValue = new Map<string, Tags>()
+  /** Most have none. */
+  private byValue: Map<string, Tags> | undefined = undefined
 
   constructor(readonly tags: Tags, private readonly key: string) {}
 
   with(value: string | undefined): Tags {
     if (value === undefined) return this.tags
-    let tags = this.byValue.get(value)
+    const byValue = this.byValue ??= new Map()
+    let tags = byValue.get(value)
     if (tags === undefined) {
       tags = tagged(this.tags, this.key, value)
-      this.byValue.set(value, tags)
+      byValue.set(value, tags)
     }
     return tags
   }
