@@ -1,0 +1,84 @@
+/**
+ * What a connection hears of its session, and when: at once, in order, and before the answers that follow on the wire.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { McpConnection, McpSession } from "@mcp-runtime/core"
+import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
+import { Chunk, Effect, Fiber, Stream } from "effect"
+import { connect, http, ready, settled, stdio, tagOf } from "./kit.js"
+
+const listChanged = ScriptedServer.notification("notifications/tools/list_changed")
+
+const named = (count: number) => Array.from({ length: count }, (_, i) => `notifications/n${i}`)
+
+const methods = (notifications: Chunk.Chunk<{ readonly method: string }>) =>
+  Chunk.toReadonlyArray(notifications).map((_) => _.method)
+
+describe("notifications", () => {
+  it.scoped("P20: a list that has changed is out of date when the answer that follows is there", () =>
+    Effect.gen(function*() {
+      const { connection } = yield* connect(stdio, {
+        handlers: { "x/run": () => Effect.succeed(ScriptedServer.before([listChanged], {})) }
+      })
+      yield* McpConnection.listTools(connection)
+      const stale = yield* Effect.zipRight(
+        connection.request("x/run"),
+        Effect.map(connection.catalog.tools.current, (_) => _?.stale)
+      )
+      assert.isTrue(stale)
+    }))
+
+  it.scoped("P20: what comes with the answer to initialize is heard, in order", () =>
+    Effect.gen(function*() {
+      const names = named(20)
+      const { connection, server } = yield* connect(stdio, {
+        listen: (peer) => Effect.forEach(names, (_) => peer.notify(_), { discard: true })
+      })
+      const heard = yield* Effect.fork(Stream.runCollect(Stream.take(connection.notifications, names.length)))
+      yield* settled
+      yield* ready(connection)
+      assert.deepStrictEqual(methods(yield* Fiber.join(heard)), names)
+      assert.strictEqual((yield* server.stats).opened, 1)
+    }))
+
+  it.scoped("S16: of a flood a slow reader gets the last ones, and nobody else waits for it", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* connect({ ...stdio, limits: { notifications: 10 } })
+      yield* ready(connection)
+      const slow = yield* Effect.fork(
+        // The first has gone to who waited for it.
+        Stream.runCollect(Stream.take(Stream.tap(connection.notifications, () => settled), 11))
+      )
+      yield* settled
+      yield* server.sendRaw(...named(1000).map((_) => ScriptedServer.notification(_)), listChanged)
+      yield* McpConnection.listTools(connection)
+      assert.strictEqual(yield* tagOf(connection), "Ready")
+      const [first, ...last] = methods(yield* Fiber.join(slow))
+      assert.strictEqual(first, "notifications/n0")
+      assert.deepStrictEqual(last, [...named(1000).slice(-9), "notifications/tools/list_changed"])
+    }))
+})
+
+describe("the end of a session", () => {
+  it.scoped("completes the changes of its stream, with the last state", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make({ listen: (peer) => peer.serverStream("open") })
+      const states = yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* McpSession.open(server.channel)
+        const fiber = yield* Effect.fork(Stream.runCollect(session.serverStream.changes))
+        yield* settled
+        yield* server.disconnect()
+        return yield* Fiber.join(fiber)
+      }))
+      assert.deepStrictEqual(Chunk.toReadonlyArray(states), ["open", "none"])
+    }))
+
+  it.scoped("is known before anybody has a turn: nothing is sent over it any more", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* connect(http)
+      yield* ready(connection)
+      yield* Effect.zipRight(server.disconnect(), connection.request("x/run").pipe(Effect.ignore))
+      yield* settled
+      assert.deepStrictEqual((yield* server.receivedOf("x/run")).map((_) => _.session), [2])
+    }))
+})
