@@ -162,7 +162,8 @@ export interface McpSession {
   readonly notify: (method: string, params?: McpProtocol.JsonObject) => Effect.Effect<void, McpError.McpError>
   /**
    * What the server says unasked, in order, each before the answer that follows it on the wire. Bounded: a reader that is
-   * too slow loses the oldest. For one reader; ends with the session.
+   * too slow loses the oldest. For one reader; ends with the session. Of a session that a connection has opened, the connection
+   * is the reader: `McpConnection.notifications` has them.
    */
   readonly incoming: Stream.Stream<McpProtocol.Notification>
   /** Completes with the reason when the session is over. */
@@ -279,12 +280,12 @@ const openIn = (
       followed.by?.serverStream(state)
     }
     const ended = (error: McpError.McpError) => {
+      Deferred.unsafeDone(closed, Effect.succeed(error))
       inbox.end()
       serverRequests.stop()
       followed.by?.ended(error)
       showServerStream("none")
       serverStream.end()
-      Deferred.unsafeDone(closed, Effect.succeed(error))
     }
     const deadlines: Deadlines = new Deadlines(yield* Effect.clock, runtime, (now) => engine.expire(now))
     const quiet = new Quiet(deadlines)
@@ -500,6 +501,7 @@ const make = (parts: Parts): Supervised => {
       inbox.follow(listener.notification)
       if (engine.reason !== undefined) listener.ended(engine.reason)
     },
+    dropped: inbox.dropped,
     closed,
     get serverStream() {
       return Subscribable.make({ get: Effect.sync(() => serverStream.current), changes: serverStream.changes })

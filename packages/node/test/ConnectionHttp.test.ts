@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { McpConnection, RetryPolicy } from "@mcp-runtime/core"
+import { McpConfig, McpConnection, McpSession, McpTransport, RetryPolicy } from "@mcp-runtime/core"
+import { NodeMcp } from "@mcp-runtime/node"
 import { HttpFixture } from "@mcp-runtime/testing"
 import { Deferred, Effect, Either, Fiber } from "effect"
 import {
@@ -30,6 +31,31 @@ const forms: Record<string, HttpFixture.Reply> = {
   }),
   "400 as a text": HttpFixture.respond({ status: 400, body: "Invalid session ID" })
 }
+
+describe("a transport that is wrapped", () => {
+  it.live("by a copy of it with another function is as good", () =>
+    withServer({}, (server) =>
+      Effect.gen(function*() {
+        const { channel } = yield* McpTransport.McpTransport
+        const config = yield* McpConfig.decode({ name: "wrapped", transport: "http", url: server.url })
+        const original = yield* channel(config)
+        let sent = 0
+        const session = yield* McpSession.open({
+          config,
+          open: (events) =>
+            Effect.map(original.open(events), (transport) => ({
+              ...transport,
+              send: (message, accepted) => {
+                sent++
+                transport.send(message, accepted)
+              }
+            }))
+        })
+        assert.strictEqual(yield* session.serverStream.get, "open")
+        yield* McpSession.ping(session)
+        assert.strictEqual(sent, 3)
+      }).pipe(Effect.provide(NodeMcp.layerTransport))))
+})
 
 describe("a session that has expired", () => {
   it.live("H02: 50 concurrent calls, one new session, 50 answers, over the sockets that were there", () =>

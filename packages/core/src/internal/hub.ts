@@ -12,10 +12,12 @@ export class Hub<A> {
 
   constructor(private readonly capacity: number) {}
 
-  publish(value: A): void {
-    if (this.pubSub === undefined || this.over || this.pubSub.unsafeOffer(value)) return
+  /** Whether nobody has lost an older one. */
+  publish(value: A): boolean {
+    if (this.pubSub === undefined || this.over || this.pubSub.unsafeOffer(value)) return true
     // To lose the oldest takes a step, which waits for nothing.
     Effect.runSync(PubSub.publish(this.pubSub, value))
+    return false
   }
 
   get subscribe(): Effect.Effect<Queue.Dequeue<A>, never, Scope.Scope> {

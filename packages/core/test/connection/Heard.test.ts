@@ -5,7 +5,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { McpConnection, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Chunk, Effect, Fiber, Stream } from "effect"
-import { connect, http, ready, settled, stdio, tagOf } from "./kit.js"
+import { connect, http, pass, ready, settled, stdio, tagOf } from "./kit.js"
+
+const droppedOf = (connection: McpConnection.McpConnection) =>
+  Effect.map(Effect.flatMap(connection.session, (_) => _.stats), (_) => _.warnings.DroppedNotification ?? 0)
 
 const listChanged = ScriptedServer.notification("notifications/tools/list_changed")
 
@@ -53,9 +56,53 @@ describe("notifications", () => {
       yield* server.sendRaw(...named(1000).map((_) => ScriptedServer.notification(_)), listChanged)
       yield* McpConnection.listTools(connection)
       assert.strictEqual(yield* tagOf(connection), "Ready")
+      assert.strictEqual(yield* droppedOf(connection), 990)
       const [first, ...last] = methods(yield* Fiber.join(slow))
       assert.strictEqual(first, "notifications/n0")
       assert.deepStrictEqual(last, [...named(1000).slice(-9), "notifications/tools/list_changed"])
+    }))
+
+  it.scoped("P20: with no debounce, what a listing causes to be said comes after what caused the listing", () =>
+    Effect.gen(function*() {
+      const order: Array<string> = []
+      const inner = ScriptedServer.notification("inner")
+      const { connection } = yield* connect(stdio, {
+        reaction: "insideSend",
+        handlers: {
+          "tools/list": () => Effect.succeed(ScriptedServer.before([inner], { tools: [] })),
+          "x/run": () => Effect.succeed(ScriptedServer.before([listChanged, ScriptedServer.notification("after")], {}))
+        }
+      }, {
+        catalog: { debounce: 0 },
+        handlers: { onNotification: (_) => Effect.sync(() => order.push(_.method)) }
+      })
+      yield* McpConnection.listTools(connection)
+      yield* settled
+      order.length = 0
+      yield* connection.request("x/run")
+      assert.deepStrictEqual(order, ["notifications/tools/list_changed", "after"])
+      yield* settled
+      assert.deepStrictEqual(order, ["notifications/tools/list_changed", "after", "inner"])
+    }))
+})
+
+describe("the server's own stream", () => {
+  it.scoped("that comes and goes: one ping at a time, and one after it", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* connect(http, {
+        listen: (peer) => peer.serverStream("open"),
+        handlers: { ping: () => Effect.never }
+      })
+      yield* ready(connection)
+      const flap = Effect.zipRight(server.serverStream("none"), server.serverStream("open"))
+      const pings = Effect.map(server.receivedOf("ping"), (_) => _.length)
+      yield* Effect.repeatN(flap, 100)
+      yield* settled
+      assert.strictEqual(yield* pings, 1)
+      yield* pass(5000)
+      assert.strictEqual(yield* tagOf(connection), "Degraded")
+      assert.isAtMost(yield* pings, 3)
+      assert.strictEqual((yield* connection.stats).losses, 0)
     }))
 })
 

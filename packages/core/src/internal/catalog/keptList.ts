@@ -201,7 +201,8 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
   private relistSoon(): void {
     this.changed ??= new Debounce(this.parts.debounce, this.parts.clock)
     const relisting = this.changed.heard(Effect.suspend(() => this.relist()))
-    if (relisting !== undefined) this.parts.fork(relisting)
+    // Whoever brings the news goes on first: what it brings next may be the answer that somebody waits for.
+    if (relisting !== undefined) this.parts.fork(Effect.zipRight(Effect.yieldNow(), relisting))
   }
 
   private relist(): Effect.Effect<unknown, Unread> {

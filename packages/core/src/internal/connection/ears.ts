@@ -22,7 +22,8 @@ export interface Ears {
   /** The server may have forgotten the session. */
   readonly suspected: (live: Live) => void
   readonly idle: (live: Live) => void
-  readonly notification: (notification: Notification) => void
+  /** Whether nobody who follows them has lost one. */
+  readonly notification: (notification: Notification) => boolean
   /** Since when nobody has used the connection, in milliseconds; nothing while somebody does. */
   readonly unusedSince: (live: Live) => Effect.Effect<number | undefined>
 }
@@ -71,7 +72,7 @@ export const make = ({ notification, over, post, unusedSince }: Parts): Ears => 
       shaken(live)
     },
     suspected: (live) => {
-      if (!live.over) post({ _tag: "Suspected", live })
+      if (++live.suspicions === 1) post({ _tag: "Suspected", live })
     },
     idle: (live) => post({ _tag: "Idle", live }),
     notification,

@@ -17,6 +17,8 @@ export class Live {
   streamDown = false
   /** What the server said meanwhile was not heard. */
   deaf = false
+  /** How often something said that the server may have forgotten it, since that was last asked. */
+  suspicions = 0
   /** How many pings in a row had no answer. */
   silences = 0
   /** Completes with its closing, once that has begun. */

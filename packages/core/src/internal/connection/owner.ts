@@ -209,7 +209,7 @@ export class Owner {
     },
     notification: (notification) => {
       this.catalog.hear(notification)
-      this.parts.notifications.publish(notification)
+      return this.parts.notifications.publish(notification)
     },
     unusedSince: (live) => this.usage.endedAt(live)
   })
@@ -324,7 +324,7 @@ export class Owner {
       case "Shaken":
         return event.live === this.live ? this.onShaken(event.live) : Effect.void
       case "Suspected":
-        return event.live === this.live ? this.ask(event.live) : Effect.void
+        return event.live === this.live ? this.onSuspected(event.live) : Effect.void
       case "Due":
         return this.alarm.take(event.number) ? this.onDue() : Effect.void
       case "Idle":
@@ -476,6 +476,19 @@ export class Owner {
 
   private probeLater(): Effect.Effect<void> {
     return this.alarm.in(Math.min(500 * 2 ** Math.min(this.probes++, 16), slowestProbe))
+  }
+
+  /** One question at a time, and one more where there was another reason meanwhile. */
+  private onSuspected(live: Live): Effect.Effect<void> {
+    const ask: Effect.Effect<void> = Effect.suspend(() => {
+      live.suspicions = 1
+      return Effect.flatMap(ping(live, undefined, this.ears), () => {
+        if (live.suspicions > 1) return ask
+        live.suspicions = 0
+        return Effect.void
+      })
+    })
+    return Effect.asVoid(Effect.forkIn(Effect.interruptible(ask), live.scope))
   }
 
   /** Whether the server still answers in this session. */

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Mailbox from "effect/Mailbox"
+import * as MutableList from "effect/MutableList"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
@@ -30,6 +31,8 @@ export interface Inbox {
   readonly stream: Stream.Stream<McpProtocol.Notification>
   /** Calls this, synchronously, with what is there and with what comes: none of it is in the stream any more. Total. */
   readonly follow: (listener: Listener) => void
+  /** Counts one that is lost. */
+  readonly dropped: () => void
 }
 
 type Listener = (notification: McpProtocol.Notification) => void
@@ -61,13 +64,14 @@ export const make = (options: Options): Effect.Effect<Inbox, never, Scope.Scope>
       get stream() {
         return unasked.stream
       },
-      follow: (listener) => unasked.follow(listener)
+      follow: (listener) => unasked.follow(listener),
+      dropped
     }
   })
 
 /** For one reader, or one listener. A mailbox takes two kilobytes, and most sessions have a listener. */
 class Unasked {
-  private early: Array<McpProtocol.Notification> = []
+  private readonly early = MutableList.empty<McpProtocol.Notification>()
   private mailbox: Mailbox.Mailbox<McpProtocol.Notification> | undefined = undefined
   private listener: Listener | undefined = undefined
   private over = false
@@ -79,15 +83,12 @@ class Unasked {
     if (this.over) return
     if (this.waiting >= this.capacity) this.dropped()
     if (this.mailbox !== undefined) this.mailbox.unsafeOffer(notification)
-    else {
-      if (this.early.length >= this.capacity) this.early.shift()
-      this.early.push(notification)
-    }
+    else append(this.early, notification, this.capacity)
   }
 
   private get waiting(): number {
     return this.mailbox === undefined
-      ? this.early.length
+      ? MutableList.length(this.early)
       : Option.getOrElse(this.mailbox.unsafeSize(), () => 0)
   }
 
@@ -97,8 +98,9 @@ class Unasked {
   }
 
   follow(listener: Listener): void {
+    // What comes meanwhile comes after it.
+    for (const notification of drain(this.early)) listener(notification)
     this.listener = listener
-    for (const notification of this.early.splice(0)) listener(notification)
   }
 
   get stream(): Stream.Stream<McpProtocol.Notification> {
@@ -110,12 +112,22 @@ class Unasked {
       Mailbox.make<McpProtocol.Notification>({ capacity: this.capacity, strategy: "sliding" }),
       (made) => {
         if (this.mailbox !== undefined) return this.mailbox
-        made.unsafeOfferAll(this.early.splice(0))
+        made.unsafeOfferAll(drain(this.early))
         if (this.over) made.unsafeDone(Exit.void)
         return this.mailbox = made
       }
     )
   }
+}
+
+/** The oldest makes room: an array would move all others, each time. */
+const append = <A>(list: MutableList.MutableList<A>, value: A, capacity: number): void => {
+  if (MutableList.length(list) >= capacity) MutableList.shift(list)
+  MutableList.append(list, value)
+}
+
+function* drain<A>(list: MutableList.MutableList<A>): Generator<A> {
+  while (!MutableList.isEmpty(list)) yield MutableList.shift(list)!
 }
 
 const handlerQueue = (
@@ -131,7 +143,7 @@ const handlerQueue = (
 
 /** Runs one handler at a time. It starts where the notification arrives, so that a quick one needs no turn of the loop. */
 class HandlerQueue {
-  private waiting: Array<McpProtocol.Notification> = []
+  private readonly waiting = MutableList.empty<McpProtocol.Notification>()
   private current: Fiber.RuntimeFiber<void> | undefined = undefined
   private watch: Fiber.RuntimeFiber<unknown> | undefined = undefined
   private starting = false
@@ -144,18 +156,15 @@ class HandlerQueue {
 
   offer(notification: McpProtocol.Notification): void {
     if (this.stopped) return
-    if (this.waiting.length >= this.options.capacity) {
-      this.waiting.shift()
-      this.dropped()
-    }
-    this.waiting.push(notification)
+    if (MutableList.length(this.waiting) >= this.options.capacity) this.dropped()
+    append(this.waiting, notification, this.options.capacity)
     this.next()
   }
 
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.stopped = true
-      this.waiting = []
+      MutableList.reset(this.waiting)
       const running = [this.watch, this.current].filter((_) => _ !== undefined)
       return Effect.asVoid(within(Fiber.interruptAll(running), handlersEndWithin))
     })
@@ -164,7 +173,7 @@ class HandlerQueue {
   private next(): void {
     // A handler may cause the next arrival before it has left its first turn.
     while (this.current === undefined && !this.starting && !this.stopped) {
-      const notification = this.waiting.shift()
+      const notification = MutableList.shift(this.waiting)
       if (notification === undefined) return
       this.starting = true
       const fiber = Runtime.runFork(this.options.runtime)(Effect.interruptible(handle(this.options, notification)))

@@ -12,6 +12,8 @@ export interface Supervised extends McpSession {
   readonly secrets: () => ReadonlyArray<string>
   /** For one listener, who gets what would be in `incoming`. */
   readonly follow: (listener: SessionListener) => void
+  /** The listener's own readers have lost a notification. */
+  readonly dropped: () => void
 }
 
 /** Told synchronously, from the first moment on what is known by then. All of it is total. */

@@ -69,22 +69,21 @@ class StreamableHttp implements MessageTransport {
 
   readonly negotiated = (protocolVersion: string): void => this.session.negotiated(protocolVersion)
 
-  get listen(): Effect.Effect<void> {
-    return Effect.async<void>((resume) => {
-      if (this.wire.closed || this.stream !== undefined) return resume(Effect.void)
-      const stream = new ServerStream(this.context)
-      this.stream = stream
-      const cancel = this.wire.timers.after(listenTime, () => {
-        stream.late()
-        resume(Effect.void)
-      })
-      stream.start(() => {
-        cancel()
-        resume(Effect.void)
-      })
-      return Effect.sync(cancel)
+  // Its own, not its prototype's, as all of a transport is: who wraps one copies it.
+  readonly listen: Effect.Effect<void> = Effect.async<void>((resume) => {
+    if (this.wire.closed || this.stream !== undefined) return resume(Effect.void)
+    const stream = new ServerStream(this.context)
+    this.stream = stream
+    const cancel = this.wire.timers.after(listenTime, () => {
+      stream.late()
+      resume(Effect.void)
     })
-  }
+    stream.start(() => {
+      cancel()
+      resume(Effect.void)
+    })
+    return Effect.sync(cancel)
+  })
 
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
