@@ -459,16 +459,10 @@ export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpEr
   }
   const family = expand === undefined ? schemas : expandingSchemas
   const schema: Schema.Schema<ServerConfig, ServerConfigInput> = family[transport as keyof typeof schemas] as never
-  return Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })(withKind(input)).pipe(
-    Effect.mapError((error) => invalid(server, problemsOf(error)))
-  )
-}
-
-/** `Schema` makes a text of what tells the kinds of `auth` apart, which throws for `{ "toString": null }`. */
-const withKind = (input: { readonly auth?: unknown }): object => {
-  const { auth } = input
-  const type = typeof auth === "object" && auth !== null && "type" in auth ? auth.type : undefined
-  return typeof type === "object" ? { ...input, auth: { ...auth as object, type: null } } : input
+  return Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })(AuthSchema.withKindOfAuth(input))
+    .pipe(
+      Effect.mapError((error) => invalid(server, problemsOf(error)))
+    )
 }
 
 /**

@@ -191,7 +191,11 @@ export const McpError = Schema.Union(...ofOneServer, ServersFailed)
  * @since 0.1.0
  * @category guards
  */
-export const isMcpError: (u: unknown) => u is McpError = Schema.is(McpError)
+export const isMcpError = (u: unknown): u is McpError =>
+  // `Schema` makes a text of the tag, which throws for `{ "toString": null }`.
+  typeof u === "object" && u !== null && "_tag" in u && typeof u._tag === "string" && isOfUnion(u)
+
+const isOfUnion = Schema.is(McpError)
 
 /**
  * Whether sending the request again can't run it twice.

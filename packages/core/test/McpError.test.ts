@@ -246,7 +246,8 @@ describe("McpError", () => {
 
   it("isMcpError knows ours and nothing else", () => {
     for (const [error] of samples) assert.isTrue(McpError.isMcpError(error))
-    for (const other of [undefined, null, "x", new Error("x"), { _tag: "RemoteError" }, encode(samples[0]![0])]) {
+    const tagged = [{ _tag: "RemoteError" }, { _tag: { toString: null } }, { _tag: null }]
+    for (const other of [undefined, null, "x", new Error("x"), ...tagged, encode(samples[0]![0])]) {
       assert.isFalse(McpError.isMcpError(other))
     }
   })

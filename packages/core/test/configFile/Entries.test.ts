@@ -85,6 +85,10 @@ describe("one server that is wrong", () => {
       { url: "https://a.example", auth: { type: "oath" } },
       "error auth.type: must be one of \"oauth\", \"clientCredentials\", \"jwtBearer\", \"enterprise\""
     ],
+    [
+      { url: "https://a.example", auth: { type: { toString: null } } },
+      "error auth.type: must be one of \"oauth\", \"clientCredentials\", \"jwtBearer\", \"enterprise\""
+    ],
     [{ url: "https://a.example", auth: { type: "clientCredentials" } }, "error auth.clientId: is missing"],
     [{ url: "https://a.example", auth: { type: "oauth", issuer: "${A}" } }, "error auth.issuer: holds a ref"],
     [{ url: "https://a.example", auth: { type: "oauth", scopes: ["${A}"] } }, "error auth.scopes: holds a ref"],

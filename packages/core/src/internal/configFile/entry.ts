@@ -15,6 +15,7 @@ import type { Approval, Discovered, LoadOptions, Origin, ServerRules } from "../
 import * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import * as ToolApproval from "../../ToolApproval.js"
+import { withKindOfAuth } from "../config/auth.js"
 import { problemsOf } from "../config/problems.js"
 import * as References from "../config/references.js"
 import * as Cursor from "./cursor.js"
@@ -205,7 +206,7 @@ const decoders = {
 /** Its own fields that are not known have had a warning. One that is not known in a rule or a bound is an error. */
 const check = (kind: Kind, server: Fields): ReadonlyArray<McpError.ConfigProblem> => {
   const fields = Array.from(Format.fields[kind]).filter((_) => !typeFields.includes(_))
-  const decoded: Either.Either<unknown, ParseError> = decoders[kind](pick(server, fields))
+  const decoded: Either.Either<unknown, ParseError> = decoders[kind](withKindOfAuth(pick(server, fields)))
   return Either.isLeft(decoded) ? problemsOf(decoded.left) : []
 }
 
