@@ -326,6 +326,9 @@ const referencePiece = FastCheck.constantFrom(
 
 const opening = /^\$\{(?:(env|input):([^\s{}$:="'\\\p{Cc}]+)|([A-Za-z_][A-Za-z0-9_]*))(\}|:-)/u
 
+/** A longer name is only text. */
+const longestName = 256
+
 type Part = string | { readonly name: string; readonly otherwise: ReadonlyArray<Part> | undefined }
 
 /** Looks for each end again and again. Nothing where it should have ended and has not. */
@@ -339,11 +342,11 @@ const slowly = (
   while (at < text.length) {
     if (isInside && text[at] === "}") return { parts, end: at + 1 }
     const found = opening.exec(text.slice(at))
-    if (found === null) {
+    const name = found?.[2] ?? found?.[3] ?? ""
+    if (found === null || Array.from(name).length > longestName) {
       parts.push(text[at++]!)
       continue
     }
-    const name = found[2] ?? found[3]!
     const after = at + found[0].length
     if (found[4] === "}") {
       parts.push({ name, otherwise: undefined })
