@@ -459,10 +459,8 @@ export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpEr
   }
   const family = expand === undefined ? schemas : expandingSchemas
   const schema: Schema.Schema<ServerConfig, ServerConfigInput> = family[transport as keyof typeof schemas] as never
-  return Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })(AuthSchema.withKindOfAuth(input))
-    .pipe(
-      Effect.mapError((error) => invalid(server, problemsOf(error)))
-    )
+  const decode = Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })
+  return Effect.mapError(decode(AuthSchema.withKindOfAuth(input)), (error) => invalid(server, problemsOf(error)))
 }
 
 /**

@@ -480,20 +480,20 @@ export class Owner {
 
   /** One question at a time, and one more where there was another reason meanwhile. */
   private onSuspected(live: Live): Effect.Effect<void> {
-    const ask: Effect.Effect<void> = Effect.suspend(() => {
+    const again: Effect.Effect<void> = Effect.suspend(() => {
       live.suspicions = 1
       return Effect.flatMap(ping(live, undefined, this.ears), () => {
-        if (live.suspicions > 1) return ask
+        if (live.suspicions > 1) return again
         live.suspicions = 0
         return Effect.void
       })
     })
-    return Effect.asVoid(Effect.forkIn(Effect.interruptible(ask), live.scope))
+    return this.ask(live, again)
   }
 
   /** Whether the server still answers in this session. */
-  private ask(live: Live): Effect.Effect<void> {
-    return Effect.asVoid(Effect.forkIn(Effect.interruptible(ping(live, undefined, this.ears)), live.scope))
+  private ask(live: Live, question = ping(live, undefined, this.ears)): Effect.Effect<void> {
+    return Effect.asVoid(Effect.forkIn(Effect.interruptible(question), live.scope))
   }
 
   /** A person, or another part of the program, has given new credentials. */

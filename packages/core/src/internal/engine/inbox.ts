@@ -81,15 +81,9 @@ class Unasked {
   offer(notification: McpProtocol.Notification): void {
     if (this.listener !== undefined) return this.listener(notification)
     if (this.over) return
-    if (this.waiting >= this.capacity) this.dropped()
-    if (this.mailbox !== undefined) this.mailbox.unsafeOffer(notification)
-    else append(this.early, notification, this.capacity)
-  }
-
-  private get waiting(): number {
-    return this.mailbox === undefined
-      ? MutableList.length(this.early)
-      : Option.getOrElse(this.mailbox.unsafeSize(), () => 0)
+    if (this.mailbox === undefined) return append(this.early, notification, this.capacity, this.dropped)
+    if (Option.getOrElse(this.mailbox.unsafeSize(), () => 0) >= this.capacity) this.dropped()
+    this.mailbox.unsafeOffer(notification)
   }
 
   end(): void {
@@ -121,8 +115,11 @@ class Unasked {
 }
 
 /** The oldest makes room: an array would move all others, each time. */
-const append = <A>(list: MutableList.MutableList<A>, value: A, capacity: number): void => {
-  if (MutableList.length(list) >= capacity) MutableList.shift(list)
+const append = <A>(list: MutableList.MutableList<A>, value: A, capacity: number, dropped: () => void): void => {
+  if (MutableList.length(list) >= capacity) {
+    MutableList.shift(list)
+    dropped()
+  }
   MutableList.append(list, value)
 }
 
@@ -156,8 +153,7 @@ class HandlerQueue {
 
   offer(notification: McpProtocol.Notification): void {
     if (this.stopped) return
-    if (MutableList.length(this.waiting) >= this.options.capacity) this.dropped()
-    append(this.waiting, notification, this.options.capacity)
+    append(this.waiting, notification, this.options.capacity, this.dropped)
     this.next()
   }
 
