@@ -94,7 +94,6 @@ export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.acquireRel
 export interface Ending {
   readonly code: number | null
   readonly signal: string | null
-  readonly milliseconds: number
 }
 
 export interface Run {
@@ -104,7 +103,7 @@ export interface Run {
   readonly kill: (signal: NodeJS.Signals) => void
   /** Types on the terminal. */
   readonly type: (text: string) => void
-  /** How it ended, and how long after `from` (the start, by default). */
+  /** How it ended. */
   readonly ended: Effect.Effect<Ending>
 }
 
@@ -137,7 +136,6 @@ export const start = (
     Effect.sync(() => {
       const environment = environmentOf(here, options)
       const words = [...command(), ...args]
-      const startedAt = Date.now()
       const child: ChildProcess = options.terminal === true
         ? spawn("python3", [terminalScript, JSON.stringify([words, environment, here.directory])])
         : spawn(words[0]!, words.slice(1), {
@@ -155,8 +153,7 @@ export const start = (
         const told = options.terminal === true ? Number(/^exit (-?\d+)$/m.exec(stderr)?.[1] ?? Number.NaN) : undefined
         ending = {
           code: told === undefined ? code : told < 0 ? null : told,
-          signal: told === undefined ? signal : told < 0 ? String(-told) : null,
-          milliseconds: Date.now() - startedAt
+          signal: told === undefined ? signal : told < 0 ? String(-told) : null
         }
       })
       const pid = () => options.terminal === true ? Number(/^pid (\d+)$/m.exec(stderr)?.[1]) : child.pid!
@@ -195,3 +192,6 @@ export const assertPlain = (shown: string): void => {
   // eslint-disable-next-line no-control-regex
   assert.notMatch(shown, /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e]/)
 }
+
+/** From a command that waits for its end it gets SIGTERM after eight seconds, and another one when that command ends. */
+export const patient = (server: object): object => ({ ...server, shutdown: { afterEof: "8 seconds" } })
