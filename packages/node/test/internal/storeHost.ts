@@ -1,7 +1,7 @@
 /**
  * A process of its own that writes one entry again and again, or reads it all the while. Arguments: `write` or `read`, the
- * directory, and which writer it is. It says "ready", begins when its input says so, and ends when its input ends. Reading,
- * it then says how many whole entries and which other things it has seen.
+ * directory, and which writer it is. It says "ready", begins when its input says so, says "busy" when it has done so ten
+ * times, and ends when its input ends. Reading, it then says what it has seen that is no whole entry.
  */
 import { CatalogStore, McpConfig } from "@mcp-runtime/core"
 import { NodeMcp } from "@mcp-runtime/node"
@@ -28,10 +28,10 @@ const program = Effect.gen(function*() {
       const stored = yield* storage.load("tools")
       problem = stored === undefined ? "nothing was there" : problemOf(stored.items)
     }
-    count++
+    if (++count === 10) yield* say("busy\n")
     yield* turn
   }
-  yield* say(`${JSON.stringify({ count, problem })}\n`)
+  yield* say(`${JSON.stringify({ problem })}\n`)
 }).pipe(Effect.provide(NodeMcp.layerCatalog(directory)))
 
 Effect.runFork(program).addObserver((exit) => process.exit(exit._tag === "Success" ? 0 : 1))
