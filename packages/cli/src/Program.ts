@@ -9,10 +9,13 @@ import * as CliConfig from "@effect/cli/CliConfig"
 import * as Command from "@effect/cli/Command"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as ValidationError from "@effect/cli/ValidationError"
-import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
+import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
 import * as Argv from "./Argv.js"
@@ -179,12 +182,18 @@ export const run = (
     yield* execute(version)(argv.words).pipe(
       Effect.provideService(Outcome, outcome),
       Effect.provideService(CliConfig.CliConfig, cliConfig),
-      Effect.provide(NodeContext.layer),
+      Effect.provide(services),
       Effect.withConsole(consoleOf(screen)),
       Effect.mapError((error) => ValidationError.isValidationError(error) ? invalid(error) : error)
     )
     return yield* Ref.get(outcome)
   })
+
+/** What `@effect/cli` asks for, one after the other. `NodeContext.layer` merges its layers; see `Servers.platform`. */
+const services = NodePath.layer.pipe(
+  Layer.provideMerge(NodeTerminal.layer),
+  Layer.provideMerge(NodeFileSystem.layer)
+)
 
 const cliConfig = CliConfig.make({ isCaseSensitive: true, autoCorrectLimit: 0, showBuiltIns: false, showTypes: false })
 

@@ -52,19 +52,22 @@ export interface Options {
  * Authorization with what is stored. Only with an `Authorizer` is a person asked: that is for `auth`; everywhere else an error
  * says what to do.
  */
-export const auth: Layer.Layer<McpAuth.McpAuth> = Layer.provide(McpAuth.layer, [
-  UndiciExchange.layer,
-  FileTokens.layer()
-])
+export const auth: Layer.Layer<McpAuth.McpAuth> = McpAuth.layer.pipe(
+  Layer.provide(FileTokens.layer()),
+  Layer.provide(UndiciExchange.layer)
+)
 
-const transports: Layer.Layer<McpTransport.McpTransport> = Layer.provide(NodeMcp.layerWithoutHttp, [
-  UndiciExchange.layer,
-  auth
-])
+const transports: Layer.Layer<McpTransport.McpTransport> = NodeMcp.layerWithoutHttp.pipe(
+  Layer.provide(auth),
+  Layer.provide(UndiciExchange.layer)
+)
 
-/** What is needed to reach servers. */
+/**
+ * What is needed to reach servers. One after the other: `Layer.merge` and `Layer.provide` of several (3.22.4) wait for ever where they
+ * are interrupted just before the first one has begun.
+ */
 export const platform = (setup: Setup): Layer.Layer<McpTransport.McpTransport | CatalogStore.CatalogStore> =>
-  Layer.merge(transports, setup.common.noCache ? CatalogStore.layerNone : NodeMcp.layerCatalog())
+  Layer.provideMerge(transports, setup.common.noCache ? CatalogStore.layerNone : NodeMcp.layerCatalog())
 
 /** The servers that were chosen, connected as far as they can be. They are closed with the scope. */
 export const connect = (

@@ -87,7 +87,8 @@ export const layerCatalog = (directory?: string): Layer.Layer<CatalogStore.Catal
  * @since 0.1.0
  * @category layers
  */
-export const layer: Layer.Layer<McpTransport.McpTransport | CatalogStore.CatalogStore> = Layer.merge(
+// `Layer.merge` (3.22.4) waits for ever where it is interrupted just before the first of its layers has begun.
+export const layer: Layer.Layer<McpTransport.McpTransport | CatalogStore.CatalogStore> = Layer.provideMerge(
   layerTransport,
   layerCatalog()
 )

@@ -21,6 +21,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { type Advice, explain, type Finding } from "../Doctor.js"
+import { inTime, together } from "../together.js"
 import * as Places from "./places.js"
 import * as Reach from "./reach.js"
 import * as Words from "./words.js"
@@ -127,7 +128,7 @@ const lookAround = (
   notes: Notes
 ): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.map(
-    Effect.all([Places.look(config), Reach.look(config, error)], { concurrency: "unbounded" }),
+    together([Places.look(config), Reach.look(config, error)], (_) => _),
     (_): ReadonlyArray<Finding> => [
       ..._.flat(),
       ...(notes.noise === undefined ? [] : [{ _tag: "Noise", line: notes.noise } satisfies Finding])
@@ -148,7 +149,7 @@ const converse = (
       transport.channel(config),
       (channel) => McpSession.open(watched(channel, notes), { clientInfo })
     )
-    const opened = yield* Effect.either(inTime(Scope.extend(opening, scope), config, options, notes))
+    const opened = yield* Effect.either(bounded(Scope.extend(opening, scope), config, options, notes))
     const now = yield* Clock.currentTimeMillis
     const { openedAt } = notes
     notes.add("start", openedAt !== undefined, (openedAt ?? now) - startedAt, "")
@@ -202,24 +203,21 @@ const watched = (channel: McpTransport.Channel, notes: Notes): McpTransport.Chan
     )
 })
 
-const inTime = <A, R>(
+const bounded = <A, R>(
   opening: Effect.Effect<A, McpError.McpError, R>,
   config: McpConfig.ServerConfig,
   { timeout }: Options,
   notes: Notes
 ): Effect.Effect<A, McpError.McpError, R> =>
-  timeout === null ? opening : Effect.timeoutFail(opening, {
-    duration: timeout,
-    onTimeout: () =>
-      new McpError.RequestTimeout({
-        server: config.name,
-        operation: "open",
-        executed: "no",
-        kind: "handshake",
-        millis: Duration.toMillis(timeout),
-        stderrTail: notes.transport?.stderrTail()
-      })
-  })
+  timeout === null ? opening : inTime(opening, timeout, () =>
+    new McpError.RequestTimeout({
+      server: config.name,
+      operation: "open",
+      executed: "no",
+      kind: "handshake",
+      millis: Duration.toMillis(timeout),
+      stderrTail: notes.transport?.stderrTail()
+    }))
 
 const lists = (session: McpSession.McpSession, options: Options, notes: Notes): Effect.Effect<void> => {
   const { capabilities } = session.info
