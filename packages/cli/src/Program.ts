@@ -147,11 +147,15 @@ const commands: ReadonlyMap<string, Help.CommandHelp> = new Map<string, Help.Com
     below: ["check"]
   }],
   ["auth", {
-    usage: "<server>",
+    usage: "[server]",
     description: "Authorize a remote server in the browser.",
     options: ["no-browser", "forget"]
   }],
-  ["logs", { usage: "<server>", description: "Show what a server logs, until Ctrl-C.", options: ["level"] }]
+  ["logs", {
+    usage: "[server]",
+    description: "Show what a server logs, or all of them, until Ctrl-C.",
+    options: ["level"]
+  }]
 ])
 
 const commandNames = new Map([...commands].map(([name, { below = [] }]) => [name, below]))
@@ -184,7 +188,7 @@ export const run = (
       Effect.provideService(CliConfig.CliConfig, cliConfig),
       Effect.provide(services),
       Effect.withConsole(consoleOf(screen)),
-      Effect.mapError((error) => ValidationError.isValidationError(error) ? invalid(error) : error)
+      Effect.mapError((error) => ValidationError.isValidationError(error) ? invalid(error, argv.words) : error)
     )
     return yield* Ref.get(outcome)
   })
@@ -197,9 +201,13 @@ const services = NodePath.layer.pipe(
 
 const cliConfig = CliConfig.make({ isCaseSensitive: true, autoCorrectLimit: 0, showBuiltIns: false, showTypes: false })
 
-const invalid = ({ error }: ValidationError.ValidationError): Failure =>
+/** The name of the command is the first word that was typed. */
+const invalid = (
+  { error }: ValidationError.ValidationError,
+  [, , name = "<command>"]: ReadonlyArray<string>
+): Failure =>
   usage(oneLine(Argv.unmarked(Style.strip(HelpDoc.toAnsiText(error)))), [
-    "See how it is used: mcp-runtime <command> --help"
+    `See how it is used: mcp-runtime ${name} --help`
   ])
 
 /** Help goes to stdout, in colours only where they are wanted; errors are told once, by `main`. */

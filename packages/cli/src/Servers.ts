@@ -99,6 +99,21 @@ const heard = (setup: Setup, onStderr: (server: string, line: string) => Effect.
 /** What lists come after the handshake, beside its own bound. */
 const afterHandshake = 10_000
 
+/** A server that did not answer is ended before that is told; what is told is that it did not answer, and not that it is slow to end. */
+const toEnd = (servers: ReadonlyArray<McpConfig.ServerConfigInput>): number =>
+  Math.max(
+    0,
+    ...servers.map((_) => {
+      const { afterEof = ending, afterKill = ending, afterTerm = ending } = _.transport === "stdio"
+        ? _.shutdown ?? {}
+        : {}
+      return Duration.toMillis(afterEof) + Duration.toMillis(afterTerm) + Duration.toMillis(afterKill)
+    })
+  )
+
+/** Each step of ending a process, where nothing else is configured. */
+const ending: Duration.DurationInput = "2 seconds"
+
 /** The handshake of each server has a bound of its own; this is for what comes after it. */
 const connectTimeoutOf = (
   { timeout }: Setup,
@@ -113,7 +128,7 @@ const connectTimeoutOf = (
   })
   if (bounds.some((_) => _ === null || !Number.isFinite(_))) return null
   const longest = Math.max(0, ...bounds.map((_) => _ ?? 0))
-  return longest + (timeout === undefined ? afterHandshake : Math.min(timeout, afterHandshake))
+  return longest + toEnd(servers) + (timeout === undefined ? afterHandshake : Math.min(timeout, afterHandshake))
 }
 
 /** What there is to know for advice about an error of a server. */

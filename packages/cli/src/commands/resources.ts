@@ -55,8 +55,7 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen | 
           { title: "NAME", lines: 3, style: out.style.dim }
         ],
         rows.map((row) => row.map(oneLine)),
-        out.columns(),
-        out.style
+        out
       ))
     }
     yield* Servers.tellFailures(servers)

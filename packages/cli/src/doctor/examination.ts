@@ -22,6 +22,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { type Advice, explain, type Finding } from "../Doctor.js"
 import { inTime, together } from "../together.js"
+import { version } from "../version.js"
 import * as Places from "./places.js"
 import * as Reach from "./reach.js"
 import * as Words from "./words.js"
@@ -68,6 +69,8 @@ class Notes {
   noisy = 0
   transport: McpTransport.MessageTransport | undefined
   openedAt: number | undefined
+  /** When it was given up; its process may take long to end after that. */
+  givenUpAt: number | undefined
   info: McpSession.SessionInfo | undefined
   error: McpError.McpError | undefined
 
@@ -147,10 +150,13 @@ const converse = (
     const startedAt = yield* Clock.currentTimeMillis
     const opening = Effect.flatMap(
       transport.channel(config),
-      (channel) => McpSession.open(watched(channel, notes), { clientInfo })
+      (channel) =>
+        McpSession.open(watched(channel, notes), {
+          clientInfo: { name: "mcp-runtime-doctor", version: version() }
+        })
     )
     const opened = yield* Effect.either(bounded(Scope.extend(opening, scope), config, options, notes))
-    const now = yield* Clock.currentTimeMillis
+    const now = notes.givenUpAt ?? (yield* Clock.currentTimeMillis)
     const { openedAt } = notes
     notes.add("start", openedAt !== undefined, (openedAt ?? now) - startedAt, "")
     if (Either.isLeft(opened)) {
@@ -172,8 +178,6 @@ const converse = (
       )
     }
   })
-
-const clientInfo: McpProtocol.Implementation = { name: "mcp-runtime-doctor", version: "0.1.0" }
 
 const helloOf = ({ implementation, protocolVersion }: McpSession.SessionInfo): string =>
   `${Words.line(implementation.name, 100)} ${Words.line(implementation.version, 50)}, protocol ${
@@ -210,13 +214,16 @@ const bounded = <A, R>(
   notes: Notes
 ): Effect.Effect<A, McpError.McpError, R> =>
   timeout === null ? opening : inTime(opening, timeout, () =>
-    new McpError.RequestTimeout({
-      server: config.name,
-      operation: "open",
-      executed: "no",
-      kind: "handshake",
-      millis: Duration.toMillis(timeout),
-      stderrTail: notes.transport?.stderrTail()
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      notes.givenUpAt = now
+      return new McpError.RequestTimeout({
+        server: config.name,
+        operation: "open",
+        executed: "no",
+        kind: "handshake",
+        millis: Duration.toMillis(timeout),
+        stderrTail: notes.transport?.stderrTail()
+      })
     }))
 
 const lists = (session: McpSession.McpSession, options: Options, notes: Notes): Effect.Effect<void> => {

@@ -190,7 +190,14 @@ export const json = (report: Report): object => ({
       },
     steps: _.steps,
     warnings: _.warnings,
-    error: _.error === undefined ? null : { tag: _.error._tag, operation: _.error.operation, message: _.error.message },
+    error: _.error === undefined ? null : {
+      tag: _.error._tag,
+      operation: _.error.operation,
+      message: _.error.message,
+      server: _.error.server,
+      executed: _.error.executed,
+      todo: _.advice?.todo ?? []
+    },
     advice: _.advice ?? null
   }))
 })

@@ -38,7 +38,7 @@ const isPrivate = ({ hostname }: URL): boolean => {
 export const isPlain = (url: URL): boolean => url.protocol === "http:" && !isLoopback(url)
 
 export const plainProblem =
-  `is an http:// URL, so everybody in between could read the token that goes there; use https://, or set "allowTokensOverHttp": true where the network encrypts by itself`
+  `is an http:// URL, so everybody in between could read the token that goes there; use https, or set "allowTokensOverHttp": true where the network encrypts by itself`
 
 /** The server itself: what its user has configured. */
 export const ofServer = (url: string): URL => {
