@@ -21,16 +21,16 @@ const usage = `npm run soak -- [--minutes <n>] [--rounds <n>] [--seed <n>] [--ro
   --events <n>   how many events a round has (30)
 `
 
-const text = { type: "string" } as const
+const word = { type: "string" } as const
 
 const { values } = parseArgs({
   options: {
-    minutes: text,
-    rounds: text,
-    seed: text,
-    round: text,
-    steps: text,
-    events: text,
+    minutes: word,
+    rounds: word,
+    seed: word,
+    round: word,
+    steps: word,
+    events: word,
     help: { type: "boolean", short: "h" }
   }
 })
