@@ -147,7 +147,7 @@ export const endedEarly = (error: Ended, surroundings: Surroundings): Advice => 
     ...(details.length > 0 ? ["Read what it wrote to stderr, above: it usually says why."] : []),
     ...ofExit(exit, error.server, surroundings),
     "Run the same command in your shell, in the same directory: it has to start and wait for input.",
-    `A server gets only the variables of "env" and a few of yours (PATH, HOME, ...): name others that it needs in ${
+    `A server gets only the variables that it is given and a few of yours (PATH, HOME, ...): name others that it needs in ${
       Words.field("env", error.server, surroundings)
     }.`
   ], details.length > 0 ? details : [...details, { label: "stderr", text: "(nothing)" }])
