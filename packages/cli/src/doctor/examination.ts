@@ -69,8 +69,8 @@ class Notes {
   noisy = 0
   transport: McpTransport.MessageTransport | undefined
   openedAt: number | undefined
-  /** When it was given up; its process may take long to end after that. */
-  givenUpAt: number | undefined
+  /** When it began to be closed; its process may take long to end after that. */
+  closingAt: number | undefined
   info: McpSession.SessionInfo | undefined
   error: McpError.McpError | undefined
 
@@ -156,7 +156,7 @@ const converse = (
         })
     )
     const opened = yield* Effect.either(bounded(Scope.extend(opening, scope), config, options, notes))
-    const now = notes.givenUpAt ?? (yield* Clock.currentTimeMillis)
+    const now = notes.closingAt ?? (yield* Clock.currentTimeMillis)
     const { openedAt } = notes
     notes.add("start", openedAt !== undefined, (openedAt ?? now) - startedAt, "")
     if (Either.isLeft(opened)) {
@@ -200,9 +200,12 @@ const watched = (channel: McpTransport.Channel, notes: Notes): McpTransport.Chan
         }
       }),
       (transport) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
+        Effect.gen(function*() {
           notes.transport = transport
-          notes.openedAt = now
+          notes.openedAt = yield* Clock.currentTimeMillis
+          // Run before what ends the process, which was registered before it.
+          const closing = Effect.map(Clock.currentTimeMillis, (now) => void (notes.closingAt ??= now))
+          yield* Effect.scopeWith((scope) => Scope.addFinalizer(scope, closing))
         })
     )
 })
@@ -214,16 +217,13 @@ const bounded = <A, R>(
   notes: Notes
 ): Effect.Effect<A, McpError.McpError, R> =>
   timeout === null ? opening : inTime(opening, timeout, () =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      notes.givenUpAt = now
-      return new McpError.RequestTimeout({
-        server: config.name,
-        operation: "open",
-        executed: "no",
-        kind: "handshake",
-        millis: Duration.toMillis(timeout),
-        stderrTail: notes.transport?.stderrTail()
-      })
+    new McpError.RequestTimeout({
+      server: config.name,
+      operation: "open",
+      executed: "no",
+      kind: "handshake",
+      millis: Duration.toMillis(timeout),
+      stderrTail: notes.transport?.stderrTail()
     }))
 
 const lists = (session: McpSession.McpSession, options: Options, notes: Notes): Effect.Effect<void> => {
