@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import * as KeyValueStore from "@effect/platform/KeyValueStore"
 import * as CatalogStore from "@mcp-runtime/core/CatalogStore"
 import * as HttpExchange from "@mcp-runtime/core/HttpExchange"
 import * as McpAuth from "@mcp-runtime/core/McpAuth"
@@ -61,10 +62,14 @@ export const layerCatalog = (directory?: string): Layer.Layer<CatalogStore.Catal
       directory === undefined ? FileStore.cacheDirectory : Effect.succeedSome(directory),
       Option.match({
         onNone: () => CatalogStore.layerNone,
-        onSome: (found) => Layer.provide(CatalogStore.layer(), FileStore.layer(found, { expireAfter: "31 days" }))
+        onSome: (found) =>
+          Layer.provide(CatalogStore.layer(), Layer.sync(KeyValueStore.KeyValueStore, () => filesIn(found)))
       })
     )
   )
+
+const filesIn = (directory: string): KeyValueStore.KeyValueStore =>
+  FileStore.make(directory, { expireAfter: "31 days" })
 
 /**
  * Everything: server processes, HTTP over undici, and lists of servers that outlive the program in the user's cache
