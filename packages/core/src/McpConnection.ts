@@ -328,3 +328,5 @@ export {
   subscribe,
   unsubscribe
 } from "./internal/connection/operations.js"
+
+export { resourceUpdates } from "./internal/connection/updates.js"

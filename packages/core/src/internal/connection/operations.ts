@@ -314,7 +314,7 @@ export const readResource = (
 
 /**
  * Asks to be told when a resource changes: `notifications/resources/updated` arrives on `notifications`. Each new session
- * is subscribed again.
+ * is subscribed again. `resourceUpdates` is a stream of them.
  *
  * @since 0.1.0
  * @category operations
@@ -329,7 +329,7 @@ export const subscribe = (
     uri,
     options,
     send: (session, options) =>
-      internals(connection).owner.subscriptions.during(uri, McpSession.subscribe(session, uri, options))
+      internals(connection).owner.subscriptions.during(uri, McpSession.subscribe(session, uri, options), true)
   })
 
 /**
