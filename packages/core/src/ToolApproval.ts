@@ -21,6 +21,7 @@ import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { problemsOf } from "./internal/config/problems.js"
+import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
 import * as Rules from "./internal/toolset/approvalRules.js"
 import * as Canonical from "./internal/toolset/canonical.js"
@@ -160,7 +161,7 @@ export const destructive: ToolApproval = from((call) =>
   !(call.trusted === true && call.annotations?.readOnlyHint === true)
 )
 
-const owner = "<tool approval>"
+const owner = owners.toolApproval
 
 const checks = {
   otherwise: (value: unknown): Check.Checked<boolean> =>
@@ -324,7 +325,7 @@ export const decode = (json: unknown): Either.Either<PendingApproval, McpError.C
     decodeUnknown(json),
     (error) =>
       new McpError.ConfigInvalid({
-        server: "<pending approval>",
+        server: owners.pendingApproval,
         operation: "approve",
         executed: "no",
         problems: problemsOf(error)

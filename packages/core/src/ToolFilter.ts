@@ -19,6 +19,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
 import * as Decision from "./internal/toolset/decision.js"
 import * as Listing from "./internal/toolset/listing.js"
@@ -164,7 +165,7 @@ export const all: ToolFilter = make(() => true)
  */
 export const none: ToolFilter = make(() => false)
 
-const owner = "<tool filter>"
+const owner = owners.toolFilter
 
 /**
  * A filter from lists of patterns that someone wrote down, in a file for example. Fails with one problem for each field

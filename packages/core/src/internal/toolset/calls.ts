@@ -19,6 +19,7 @@ import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, CallError, CallHook, CallOptions, OutgoingCall, ToolResult } from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
+import { owners } from "../errors/owners.js"
 import { inTime } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
@@ -100,7 +101,7 @@ export class Calls<Request, R, A> {
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
     const { settings } = this.parts
     return this.after(asked, options, (found) =>
-      Effect.flatMap(this.find(asked, settings.id, options), (known) => {
+      Effect.flatMap(this.find(asked, options), (known) => {
         found(known)
         const read = Arguments.read(known, input, this.isNullable(known))
         const kept = Either.flatMap(read, (written) => this.kept(known, written))
@@ -126,7 +127,7 @@ export class Calls<Request, R, A> {
     const args = Canonical.snapshot(pending.arguments) ?? pending.arguments
     const ready = this.after(pending, options, (found) =>
       Effect.gen(this, function*() {
-        const known = found(yield* this.find(pending, pending.server, options))
+        const known = found(yield* this.find(pending, options))
         const { connection, tool } = yield* this.asItIs(known, options)
         found(tool)
         yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
@@ -167,7 +168,6 @@ export class Calls<Request, R, A> {
   /** The tool, if it is shown. */
   private find(
     asked: Asked,
-    where: string,
     options: McpConnection.CallOptions | undefined
   ): Effect.Effect<AgentTool, CallError, R> {
     const { settings, source: { lists }, tables } = this.parts
@@ -175,14 +175,13 @@ export class Calls<Request, R, A> {
       const tool = tables.known(current)?.find(asked)
       return tool !== undefined && settings.of(tool.server).filter === undefined
         ? Effect.succeed(tool)
-        : this.lookFor(asked, where, current, options)
+        : this.lookFor(asked, current, options)
     })
   }
 
   /** What is not known is looked for once more. */
   private lookFor(
     asked: Asked,
-    where: string,
     current: ToolLists,
     options: McpConnection.CallOptions | undefined
   ): Effect.Effect<AgentTool, CallError, R> {
@@ -200,7 +199,7 @@ export class Calls<Request, R, A> {
         const shown = tools.find((_) => isAsked(_, asked))
         if (shown !== undefined) return shown
       }
-      return yield* notFound(where, asked)
+      return yield* notFound(asked)
     })
   }
 
@@ -254,7 +253,7 @@ export class Calls<Request, R, A> {
       if (read.origin === "store" && read.error !== undefined) {
         return Effect.fail(Errors.about(read.error, "tools/call", "no"))
       }
-      return tools.find(tool.tool) === undefined ? gone(tool) : this.find(identityOf(tool), tool.server, options)
+      return tools.find(tool.tool) === undefined ? gone(tool) : this.find(identityOf(tool), options)
     })
   }
 
@@ -520,10 +519,14 @@ const gone = (tool: AgentTool): McpError.ToolNotFound =>
     detail: "its server does not list it any more"
   })
 
+/** What a name means is for the toolset to say. */
+const ownerOf = (asked: Asked): string =>
+  typeof asked === "string" ? owners.toolset : McpError.displayText(asked.server, 256)
+
 /** The same for a tool that does not exist and for one that is not shown. */
-const notFound = (server: string, asked: Asked): McpError.ToolNotFound =>
+const notFound = (asked: Asked): McpError.ToolNotFound =>
   new McpError.ToolNotFound({
-    server: McpError.displayText(server, 256),
+    server: ownerOf(asked),
     operation: "tools/call",
     executed: "no",
     tool: McpError.displayText(typeof asked === "string" ? asked : asked.tool, 256),

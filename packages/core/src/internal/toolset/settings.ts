@@ -11,6 +11,7 @@ import * as ToolFilter from "../../ToolFilter.js"
 import * as ToolNaming from "../../ToolNaming.js"
 import * as ToolOutput from "../../ToolOutput.js"
 import type { ServerOptions, ToolsetOptions } from "../../Toolset.js"
+import { owners } from "../errors/owners.js"
 import * as Check from "../options.js"
 import type { Looks } from "./table.js"
 
@@ -38,7 +39,7 @@ export interface Settings<Request, R, A> {
   readonly of: (server: string) => ServerSettings<Request, R, A>
 }
 
-const owner = "<toolset>"
+const owner = owners.toolset
 
 const defaultInstructions = 4096
 
