@@ -66,6 +66,8 @@ export class Calls<Request, R, A> {
 
   call<B>(asked: Asked, input: unknown, options?: CallOptions<B>): Effect.Effect<ToolResult<A | B>, CallError, R> {
     return Effect.suspend(() => {
+      const { problems } = this.parts.source
+      if (!problems.isChecked) return Effect.zipRight(problems.check, this.call(asked, input, options))
       const ready = this.atOnce(asked, input)
       if (ready === undefined) return this.stepByStep(asked, input, options)
       return Either.isRight(ready)
@@ -199,7 +201,8 @@ export class Calls<Request, R, A> {
         const shown = tools.find((_) => isAsked(_, asked))
         if (shown !== undefined) return shown
       }
-      return yield* notFound(asked)
+      const end = yield* this.parts.source.end
+      return yield* end === undefined ? notFound(asked) : ended(asked, end)
     })
   }
 
@@ -522,6 +525,16 @@ const gone = (tool: AgentTool): McpError.ToolNotFound =>
 /** What a name means is for the toolset to say. */
 const ownerOf = (asked: Asked): string =>
   typeof asked === "string" ? owners.toolset : McpError.displayText(asked.server, 256)
+
+/** Nothing is known of any tool any more. */
+const ended = (asked: Asked, { detail, reason }: McpError.ConnectionUnavailable): McpError.ConnectionUnavailable =>
+  new McpError.ConnectionUnavailable({
+    server: ownerOf(asked),
+    operation: "tools/call",
+    executed: "no",
+    reason,
+    detail
+  })
 
 /** The same for a tool that does not exist and for one that is not shown. */
 const notFound = (asked: Asked): McpError.ToolNotFound =>

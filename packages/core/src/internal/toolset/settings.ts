@@ -30,6 +30,8 @@ export interface ServerSettings<Request, R, A> {
 export interface Settings<Request, R, A> {
   readonly id: string
   readonly only: ReadonlySet<string> | undefined
+  /** The servers that are spoken of. */
+  readonly named: ReadonlyArray<string>
   readonly looks: Looks
   readonly onServerError: "report" | "fail"
   /** In milliseconds; `null` for ever. */
@@ -168,6 +170,7 @@ export const make = <Request, R, A>(
   return Either.right({
     id: right.id,
     only: only === undefined ? undefined : new Set(only),
+    named: [...new Set([...only ?? [], ...special.keys()])],
     looks: { naming: options.naming ?? ToolNaming.prefixed, reserved, schemas: right.schemas, includeReturnSchema },
     onServerError: right.onServerError,
     approvalExpiresIn,
