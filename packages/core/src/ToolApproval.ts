@@ -24,12 +24,13 @@ import { problemsOf } from "./internal/config/problems.js"
 import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
 import * as Rules from "./internal/toolset/approvalRules.js"
+import { isToolRequest } from "./internal/toolset/asker.js"
 import * as Canonical from "./internal/toolset/canonical.js"
 import * as Deciding from "./internal/toolset/decision.js"
 import * as PatternList from "./internal/toolset/patternList.js"
 import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
-import { isToolRequest, type ToolRequest } from "./ToolRequest.js"
+import type { ToolRequest } from "./ToolRequest.js"
 
 /**
  * @since 0.1.0

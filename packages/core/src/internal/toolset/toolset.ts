@@ -8,7 +8,6 @@ import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
-import * as ToolFilter from "../../ToolFilter.js"
 import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
 import { shownAs } from "../shownAs.js"
@@ -16,6 +15,7 @@ import { together } from "../together.js"
 import { lacksRequest, missingRequest } from "./asker.js"
 import { Calls } from "./calls.js"
 import { instructionsOf } from "./instructions.js"
+import * as Listing from "./listing.js"
 import type { Problem } from "./problems.js"
 import * as Settings from "./settings.js"
 import * as ToolSource from "./source.js"
@@ -137,7 +137,7 @@ export class Visible<Request, R, A> {
   /** Nothing where no filter says anything. */
   private keptOf({ items, server }: ToolLists[number]): Kept | Effect.Effect<Kept, never, R> {
     const { filter } = this.parts.settings.of(server)
-    return filter === undefined ? undefined : ToolFilter.evaluateAll(filter, server, items, this.request)
+    return filter === undefined ? undefined : Listing.shownBy(filter, server, items, this.request)
   }
 
   /** Whether a filter has to know who asks, and that was not said. */
