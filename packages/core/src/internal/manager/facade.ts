@@ -13,9 +13,12 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import * as McpCatalog from "../../McpCatalog.js"
+import type * as McpConnection from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import * as McpManager from "../../McpManager.js"
-import type { McpRuntime, PromiseOptions, PromiseRuntime } from "../../McpRuntime.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import type { McpRuntime, PromiseCallOptions, PromiseOptions, PromiseRuntime } from "../../McpRuntime.js"
+import { getPrompt, readResource } from "../connection/operations.js"
 import { owner } from "./settings.js"
 
 export const make = async <E>(
@@ -62,11 +65,30 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
   const closed = Effect.suspend(() => Effect.zipRight(Scope.close(scope, Exit.void), Fiber.interruptAll(running)))
   const close = (): Promise<void> => closing ??= Effect.runPromise(closed)
 
+  const calling = <A>(
+    options: PromiseCallOptions | undefined,
+    call: (options: McpConnection.CallOptions) => Effect.Effect<A, McpError.McpError>
+  ): Promise<A> => {
+    const { onProgress, signal, ...others } = options ?? {}
+    return run(call({ ...others, onProgress: onProgress && heardBy(onProgress) }), given(signal))
+  }
+
   return {
     state: () => Runtime.runSync(runtime)(manager.state),
     tools: (options) => run(catalog.tools, options),
-    callTool: (server, params, { signal, ...options } = {}) =>
-      run(manager.callTool(server, params, options), given(signal)),
+    prompts: (options) => run(catalog.prompts, options),
+    resources: (options) => run(catalog.resources, options),
+    callTool: (server, params, options) => calling(options, (_) => manager.callTool(server, params, _)),
+    getPrompt: (server, params, options) =>
+      calling(
+        options,
+        (_) => Effect.flatMap(manager.connection(server), (connection) => getPrompt(connection, params, _))
+      ),
+    readResource: (server, uri, options) =>
+      calling(
+        options,
+        (_) => Effect.flatMap(manager.connection(server), (connection) => readResource(connection, uri, _))
+      ),
     connect: (server, options) => run(manager.connect(server), options),
     disconnect: (server, options) => run(manager.disconnect(server), options),
     reconnect: ({ failedOnly, signal } = {}) => run(manager.reconnect({ failedOnly }), given(signal)),
@@ -75,6 +97,10 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
     close
   }
 }
+
+/** What it throws, or rejects with, is what the Effect fails with. */
+const heardBy = (onProgress: (progress: McpProtocol.Progress) => unknown) => (progress: McpProtocol.Progress) =>
+  Effect.tryPromise({ try: async () => onProgress(progress), catch: (error) => error }).pipe(Effect.asVoid)
 
 const given = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal } =>
   signal === undefined ? {} : { signal }
