@@ -1,4 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { pathsNear } from "../src/doctor/reach.js"
+import { recognize } from "../src/doctor/symptoms.js"
+import { extensionOf, safeName } from "../src/output/images.js"
 import { plain } from "../src/output/style.js"
 import * as Table from "../src/output/table.js"
 import * as Text from "../src/output/text.js"
@@ -59,5 +62,26 @@ describe("Text", () => {
     const narrow = render(30).split("\n")
     assert.isTrue(narrow.every((_) => Text.width(_) <= 30))
     assert.include(narrow.map((_) => _.slice(0, 14).trim()).join(""), "a_rather_long_name_of_a_tool")
+  })
+
+  it("names, URLs and the end of stderr that are hostile cost no more than their length", () => {
+    const size = 400_000
+    // A quadratic one takes a minute each, which a test does not have.
+    assert.strictEqual(safeName(`x${"-".repeat(size)}y`), "x")
+    assert.strictEqual(safeName(`${"-".repeat(size)}y`), "y")
+    assert.strictEqual(safeName("-a/b-"), "a-b")
+    assert.strictEqual(safeName("///"), "content")
+    assert.strictEqual(extensionOf(";".repeat(size)), "bin")
+    assert.isUndefined(recognize("\n".repeat(size), { server: "s" }))
+    assert.include(recognize("\n  Usage: x", { server: "s" })?.reason, "how it is to be used")
+    assert.lengthOf(pathsNear(new URL(`https://a.example/x${"/".repeat(size)}y`)), 2)
+    assert.deepStrictEqual(pathsNear(new URL("https://a.example/a/b//")), [
+      "/a/b/mcp",
+      "/a/b/sse",
+      "/a/mcp",
+      "/a/sse",
+      "/mcp",
+      "/sse"
+    ])
   })
 })
