@@ -46,11 +46,14 @@ export const layerTransport: Layer.Layer<McpTransport.McpTransport> = Layer.prov
   UndiciExchange.layer
 )
 
+/** Whichever it is when a server is first connected. It may be gone. */
+const workingDirectory = Effect.sync(() => process.cwd())
+
 /**
  * Lists of servers that outlive the program, in this directory, or in `FileStore.cacheDirectory`. Nothing is touched
  * before the first list is loaded or saved. A directory that can't be made, read or written is no error: it is as if
  * nothing were stored, with a line in the log at debug level. What is older than 30 days is not used, and removed a day
- * later.
+ * later. A server that starts in the working directory has lists of its own in each.
  *
  * @since 0.1.0
  * @category layers
@@ -61,7 +64,11 @@ export const layerCatalog = (directory?: string): Layer.Layer<CatalogStore.Catal
       directory === undefined ? FileStore.cacheDirectory : Effect.succeedSome(directory),
       Option.match({
         onNone: () => CatalogStore.layerNone,
-        onSome: (found) => Layer.provide(CatalogStore.layer(), FileStore.layer(found, { expireAfter: "31 days" }))
+        onSome: (found) =>
+          Layer.orDie(Layer.provide(
+            CatalogStore.layer({ directory: workingDirectory }),
+            FileStore.layer(found, { expireAfter: "31 days" })
+          ))
       })
     )
   )
