@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { McpError } from "@mcp-runtime/core"
 import { pathsNear } from "../src/doctor/reach.js"
 import { recognize } from "../src/doctor/symptoms.js"
 import { extensionOf, safeName } from "../src/output/images.js"
@@ -14,9 +15,25 @@ describe("Text", () => {
   })
 
   it("lines, tabs, joiners and every script stay", () => {
-    const text = "one\n\ttwo 三 👨‍👩‍👧 ‌می‌شود é"
+    const text = "one\n\ttwo 三 👨‍👩‍👧 می‌شود é"
     assert.strictEqual(Text.clean(text), text)
     assert.strictEqual(Text.clean("a\r\nb\rc"), "a\nb␍c")
+  })
+
+  it("no mark that core shows in a name reaches a terminal in a name, or in JSON as it is", () => {
+    const missed: Array<string> = []
+    for (let code = 0; code <= 0x10ffff; code++) {
+      if (code >= 0xd800 && code <= 0xdfff) continue
+      const character = String.fromCodePoint(code)
+      const isSeen = McpError.displayName(`a${character}b`) === `a${character}b`
+      const inName = Text.shownName(`a${character}b`) === `a${character}b`
+      const inJson = Text.safeJson(JSON.stringify(`a${character}b`)).slice(1, -1) === `a${character}b`
+      const isEscaped = character === "\"" || character === "\\"
+      if (inName !== isSeen || (inJson !== isSeen && !isEscaped)) missed.push(code.toString(16))
+    }
+    assert.deepStrictEqual(missed, [])
+    assert.strictEqual(Text.shownName(" a\n b "), " a␊ b ")
+    assert.strictEqual(Text.oneLine("a\u00ad\u3164 👩\u200d🚀 ❤\ufe0f\nb"), "a\ufffd\ufffd 👩\u200d🚀 ❤\ufe0f b")
   })
 
   it("JSON is the same value, and no terminal acts upon it", () => {

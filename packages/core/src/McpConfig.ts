@@ -111,6 +111,9 @@ const common = {
     // eslint-disable-next-line no-control-regex
     Schema.filter((_) => !/[\u0000-\u001f\u007f-\u009f]/.test(_), {
       message: () => "must not contain control characters"
+    }),
+    Schema.filter((_) => McpError.displayMarks(_) === _, {
+      message: () => "must not contain characters that nobody sees or that change the direction of text"
     })
   ),
   timeouts: Schema.optional(Bounds.TimeoutsInput),

@@ -5,6 +5,7 @@
  * May not touch: what went wrong.
  */
 import * as Schema from "effect/Schema"
+import { displayName } from "./display.js"
 
 /**
  * Whether the server executed the request an error is about.
@@ -28,8 +29,16 @@ export const common = {
 
 export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optional(schema)
 
+/** It may have been cut already, and is not cut again. */
+const longestName = 320
+
+export const shownServer = (server: string): string => displayName(server, longestName)
+
+export const shownTool = (tool: string): string => displayName(tool, longestName)
+
+/** What every message begins with. */
 export const where = (self: { readonly server: string; readonly operation: string }) =>
-  `MCP server "${self.server}": ${self.operation}`
+  `MCP server "${shownServer(self.server)}": ${self.operation}`
 
 /**
  * How a server process ended: its exit code or the signal that killed it.

@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
 import type { FailedCall, ToolFailure } from "../../ToolFailure.js"
+import { where } from "../errors/facts.js"
 
 const longest = 2000
 
@@ -34,8 +35,8 @@ const stderrOf = (error: McpError.McpError): string | undefined => {
 /** The message of an error without where it happened, and without stderr. */
 export const brief = (error: McpError.McpError): string => {
   const { message } = error
-  const where = `MCP server "${error.server}": ${error.operation}: `
-  const what = message.startsWith(where) ? message.slice(where.length) : message
+  const prefix = `${where(error)}: `
+  const what = message.startsWith(prefix) ? message.slice(prefix.length) : message
   const stderr = stderrOf(error)?.trimEnd()
   if (stderr === undefined || stderr.trim() === "") return shown(what)
   const at = what.lastIndexOf(`; the end of its stderr:\n${stderr}`)
