@@ -25,6 +25,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Browser from "./internal/auth/browser.js"
 import * as CallbackServer from "./internal/auth/callbackServer.js"
+import * as Durations from "./internal/durations.js"
 import { firstOf, inTime } from "./internal/within.js"
 
 /**
@@ -65,14 +66,13 @@ export const openBrowser = (request: AuthorizationRequest): Effect.Effect<void> 
   Effect.zipRight(printUrl(request), Browser.open(process.platform, request.url))
 
 /**
+ * For options that can't be used a `ConfigInvalid` is thrown.
+ *
  * @since 0.1.0
  * @category constructors
  */
 export const make = (options: Options = {}): Context.Tag.Service<Authorizer> => {
-  const timeout = Duration.decode(options.timeout ?? "5 minutes")
-  if (!Duration.isFinite(timeout) || Duration.toMillis(timeout) <= 0) {
-    throw new RangeError("LoopbackAuthorizer: timeout must be positive and finite")
-  }
+  const { timeout } = Durations.positive("<loopback authorizer>", { timeout: options.timeout ?? "5 minutes" })
   const open = options.open ?? printUrl
 
   return {
@@ -100,10 +100,16 @@ export const make = (options: Options = {}): Context.Tag.Service<Authorizer> => 
 }
 
 /**
+ * A `timeout` that can't be used is a `ConfigInvalid`.
+ *
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options?: Options): Layer.Layer<Authorizer> => Layer.sync(Authorizer, () => make(options))
+export const layer: {
+  (options?: Options & { readonly timeout?: undefined }): Layer.Layer<Authorizer>
+  (options: Options): Layer.Layer<Authorizer, McpError.ConfigInvalid>
+} = (options?: Options): Layer.Layer<Authorizer> =>
+  Layer.effect(Authorizer, Durations.made(() => make(options))) as Layer.Layer<Authorizer>
 
 const listening = (
   redirect: Redirect

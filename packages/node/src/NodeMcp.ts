@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import * as KeyValueStore from "@effect/platform/KeyValueStore"
 import * as CatalogStore from "@mcp-runtime/core/CatalogStore"
 import * as HttpExchange from "@mcp-runtime/core/HttpExchange"
 import * as McpAuth from "@mcp-runtime/core/McpAuth"
@@ -67,11 +68,14 @@ export const layerCatalog = (directory?: string): Layer.Layer<CatalogStore.Catal
         onSome: (found) =>
           Layer.orDie(Layer.provide(
             CatalogStore.layer({ directory: workingDirectory }),
-            FileStore.layer(found, { expireAfter: "31 days" })
+            Layer.sync(KeyValueStore.KeyValueStore, () => filesIn(found))
           ))
       })
     )
   )
+
+const filesIn = (directory: string): KeyValueStore.KeyValueStore =>
+  FileStore.make(directory, { expireAfter: "31 days" })
 
 /**
  * Everything: server processes, HTTP over undici, and lists of servers that outlive the program in the user's cache

@@ -30,8 +30,9 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
       )
     const authorizer = LoopbackAuthorizer.layer({ open, ...(setup.timeout ? { timeout: setup.timeout } : {}) })
     const failure = Servers.failureOf(setup)
-    return yield* Effect.catchAll(options.forget ? forget(config) : authorize(config), failure).pipe(
-      Effect.provide(Servers.auth.pipe(Layer.provide(authorizer)))
+    return yield* (options.forget ? forget(config) : authorize(config)).pipe(
+      Effect.provide(Servers.auth.pipe(Layer.provide(authorizer))),
+      Effect.catchAll(failure)
     )
   })
 

@@ -69,6 +69,16 @@ export const when = (value: unknown): Checked<(error: McpError.McpError) => bool
     ? Either.right(value as (error: McpError.McpError) => boolean)
     : Either.left("must be a function from an error to true or false")
 
+export const count = (value: unknown): Checked<number> =>
+  Number.isSafeInteger(value) && (value as number) >= 1
+    ? Either.right(value as number)
+    : Either.left("must be a whole number of at least 1")
+
+export const listener = <A>(value: unknown): Checked<((heard: A) => void) | undefined> =>
+  value === undefined || typeof value === "function"
+    ? Either.right(value as ((heard: A) => void) | undefined)
+    : Either.left("must be a function")
+
 const finite = (value: unknown): value is number => Number.isFinite(value)
 
 /** Not a number for what is no duration. `Duration.decode` takes negative ones, and those that are not numbers, for zero. */

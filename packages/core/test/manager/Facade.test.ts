@@ -51,6 +51,23 @@ describe("the promise runtime", () => {
     await nothingLeft(a, b)
   })
 
+  check("runs nothing when it is closed", async () => {
+    const a = make("a")
+    const mcp = await open([a])
+    const closing = mcp.close()
+    let ran = false
+    const effect = Effect.sync(() => {
+      ran = true
+    })
+    for (const late of [rejection(mcp.run(effect)), closing.then(() => rejection(mcp.run(effect)))]) {
+      const error = await late
+      assert.instanceOf(error, McpError.ConnectionUnavailable)
+      assert.strictEqual(error.executed, "no")
+    }
+    assert.isFalse(ran)
+    await nothingLeft(a)
+  })
+
   check("rejects with the errors themselves", async () => {
     const [a, b] = [make("a"), make("b", { way: "refused" })]
     const mcp = await open([a, b])
@@ -114,11 +131,11 @@ describe("the promise runtime", () => {
         () => mcp.connect("a"),
         () => mcp.disconnect("a"),
         () => mcp.reconnect(),
-        () => mcp.reload([])
+        () => mcp.reload([]),
+        () => mcp.tools()
       ]
     ) assert.instanceOf(await rejection(use()), McpError.ConnectionUnavailable)
     assert.deepStrictEqual(mcp.state().servers.map((_) => _.name), ["a"])
-    await mcp.tools()
     await nothingLeft(a)
   })
 

@@ -43,6 +43,7 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
       // Nothing is begun: a fiber would run until its first pause before it is interrupted.
       const isAborted = () => options?.signal?.aborted === true
       if (isAborted()) return reject(options?.signal?.reason)
+      if (closing !== undefined) return reject(released("no"))
       const fiber = Runtime.runFork(runtime)(effect)
       const abort = () => fiber.unsafeInterruptAsFork(fiber.id())
       running.add(fiber)
@@ -53,7 +54,7 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
         options?.signal?.removeEventListener("abort", abort)
         if (Exit.isSuccess(exit)) resolve(exit.value)
         else if (isAborted()) reject(options?.signal?.reason)
-        else reject(closing !== undefined && Exit.isInterrupted(exit) ? released() : errorOf(exit.cause))
+        else reject(closing !== undefined && Exit.isInterrupted(exit) ? released("maybe") : errorOf(exit.cause))
       })
     })
 
@@ -79,11 +80,11 @@ const given = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal
   signal === undefined ? {} : { signal }
 
 /** What the runtime was closed under. */
-const released = (): McpError.McpError =>
+const released = (executed: McpError.Executed): McpError.McpError =>
   new McpError.ConnectionUnavailable({
     server: owner,
     operation: "run",
-    executed: "maybe",
+    executed,
     reason: "Released",
     detail: "the runtime has been closed"
   })
