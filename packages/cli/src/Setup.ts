@@ -16,7 +16,7 @@ import * as CommandLine from "./input/commandLine.js"
 import * as Durations from "./input/durations.js"
 import type { Common } from "./Options.js"
 import { Screen } from "./output/Screen.js"
-import { clean, oneLine } from "./output/text.js"
+import { clean, oneLine, shownName } from "./output/text.js"
 import { didYouMean } from "./suggest.js"
 
 /** A server that is written down but can't be used. */
@@ -116,10 +116,10 @@ const choose = (setup: Setup): Effect.Effect<Setup, Failure> => {
 
 export const noServer = (name: string, names: ReadonlyArray<string>): Failure =>
   usage(`There is no server "${oneLine(name.slice(0, 256))}"`, [
-    ...didYouMean(name, names, oneLine),
+    ...didYouMean(name, names, shownName),
     names.length === 0
       ? "None is configured."
-      : `There ${names.length === 1 ? "is" : "are"} ${names.map(oneLine).join(", ")}.`
+      : `There ${names.length === 1 ? "is" : "are"} ${names.map(shownName).join(", ")}.`
   ], "UnknownServer")
 
 const nothing = (common: Common, { problems }: ConfigFile.Loaded): Effect.Effect<Failure> => {

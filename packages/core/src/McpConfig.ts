@@ -86,12 +86,17 @@ export const KeepAlive = Schema.Struct({ every: Bounds.PositiveDuration, timeout
  * unset, `${input:id}`, `${userHome}`, `${workspaceFolder}`, which is the directory that is given here, and
  * `${workspaceFolderBasename}`, its name. One that is set to nothing is set. Whatever looks otherwise stays as it is.
  *
+ * `commandFolder` is the directory in which commands of references (`{ command }`) run. Default: that of this process.
+ *
  * @since 0.1.0
  * @category schemas
  */
 export const Expand = Schema.Union(
   Schema.Literal(true),
-  Schema.Struct({ workspaceFolder: Values.noNul })
+  Schema.Struct({
+    workspaceFolder: Schema.optional(Values.noNul),
+    commandFolder: Schema.optional(Values.noNul)
+  })
 )
 
 /**
@@ -107,6 +112,9 @@ const common = {
     // eslint-disable-next-line no-control-regex
     Schema.filter((_) => !/[\u0000-\u001f\u007f-\u009f]/.test(_), {
       message: () => "must not contain control characters"
+    }),
+    Schema.filter((_) => McpError.displayMarks(_) === _, {
+      message: () => "must not contain characters that nobody sees or that change the direction of text"
     })
   ),
   timeouts: Schema.optional(Bounds.TimeoutsInput),

@@ -21,6 +21,7 @@ import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { problemsOf } from "./internal/config/problems.js"
+import { where } from "./internal/errors/facts.js"
 import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
 import * as Rules from "./internal/toolset/approvalRules.js"
@@ -358,8 +359,6 @@ export class ApprovalRequired
 {
   override get message() {
     const { name } = this.pending
-    return `MCP server "${this.server}": ${this.operation}: the call of "${
-      McpError.displayText(name, 256)
-    }" needs approval`
+    return `${where(this)}: the call of "${McpError.displayName(name)}" needs approval`
   }
 }

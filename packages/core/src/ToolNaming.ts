@@ -21,7 +21,7 @@ import * as Naming from "./internal/toolset/naming.js"
 import * as OhMyPi from "./internal/toolset/ohMyPiNames.js"
 import * as OpenAi from "./internal/toolset/openAiNames.js"
 import * as Prefixed from "./internal/toolset/prefixedNames.js"
-import { displayText } from "./McpError.js"
+import { displayName } from "./McpError.js"
 
 /**
  * Which tool of which server: the configured name of the server, and the name that the server gave to the tool.
@@ -80,14 +80,14 @@ export class NamesClash extends Schema.TaggedError<NamesClash>("@mcp-runtime/cor
 }) {
   override get message() {
     const { names } = this
-    return `MCP server "${displayText(this.server, 64)}": ${this.operation}: ${names.length} tool ${
+    return `MCP server "${displayName(this.server, 64)}": ${this.operation}: ${names.length} tool ${
       names.length === 1 ? "name" : "names"
     } can't be used: ${
       some(
         names,
         10,
         "; ",
-        (_) => `"${displayText(_.name, 64)}" ${reasons[_.problem]} ${some(_.tools, 4, ", ", place)}`
+        (_) => `"${displayName(_.name, 64)}" ${reasons[_.problem]} ${some(_.tools, 4, ", ", place)}`
       )
     }. Exclude some of these tools by a filter, or name all of them by ToolNaming.prefixed`
   }
@@ -99,7 +99,7 @@ const reasons: Readonly<Record<NameProblem, string>> = {
   invalid: "is not 1 to 64 letters, digits, \"_\" or \"-\", and would be the name of"
 }
 
-const place = (_: ToolIdentity): string => `"${displayText(_.tool, 64)}" of "${displayText(_.server, 64)}"`
+const place = (_: ToolIdentity): string => `"${displayName(_.tool, 64)}" of "${displayName(_.server, 64)}"`
 
 const some = <A>(all: ReadonlyArray<A>, max: number, separator: string, show: (a: A) => string): string =>
   all.slice(0, max).map(show).join(separator) + (all.length > max ? ` and ${all.length - max} more` : "")

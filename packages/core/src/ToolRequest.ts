@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { where } from "./internal/errors/facts.js"
 
 /**
  * An agent, in one of its runs. Filters and policies get both as they are; their types are the application's.
@@ -33,7 +34,7 @@ export class RequestMissing
   })
 {
   override get message() {
-    return `MCP server "${this.server}": ${this.operation}: a dynamic filter needs to know who asks; ` +
+    return `${where(this)}: a dynamic filter needs to know who asks; ` +
       "give an agent and a run context, neither of them undefined or null"
   }
 }

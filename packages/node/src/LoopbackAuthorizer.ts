@@ -51,7 +51,7 @@ export interface Options {
 export const printUrl = (request: AuthorizationRequest): Effect.Effect<void> =>
   Console.error(
     `The MCP server "${
-      McpError.displayText(request.server, 256)
+      McpError.displayName(request.server)
     }" wants to know who you are. Open this page in a browser on this machine:\n\n  ${request.url}\n`
   )
 

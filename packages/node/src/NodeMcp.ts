@@ -47,11 +47,14 @@ export const layerTransport: Layer.Layer<McpTransport.McpTransport> = Layer.prov
   UndiciExchange.layer
 )
 
+/** Whichever it is when a server is first connected. It may be gone. */
+const workingDirectory = Effect.sync(() => process.cwd())
+
 /**
  * Lists of servers that outlive the program, in this directory, or in `FileStore.cacheDirectory`. Nothing is touched
  * before the first list is loaded or saved. A directory that can't be made, read or written is no error: it is as if
  * nothing were stored, with a line in the log at debug level. What is older than 30 days is not used, and removed a day
- * later.
+ * later. A server that starts in the working directory has lists of its own in each.
  *
  * @since 0.1.0
  * @category layers
@@ -63,7 +66,10 @@ export const layerCatalog = (directory?: string): Layer.Layer<CatalogStore.Catal
       Option.match({
         onNone: () => CatalogStore.layerNone,
         onSome: (found) =>
-          Layer.provide(CatalogStore.layer(), Layer.sync(KeyValueStore.KeyValueStore, () => filesIn(found)))
+          Layer.orDie(Layer.provide(
+            CatalogStore.layer({ directory: workingDirectory }),
+            Layer.sync(KeyValueStore.KeyValueStore, () => filesIn(found))
+          ))
       })
     )
   )

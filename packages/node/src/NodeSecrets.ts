@@ -38,7 +38,8 @@ export interface Options {
  * The resolver of Node. For options that can't be used a `ConfigInvalid` is thrown.
  *
  * - A variable is read when a session is opened.
- * - A command runs in a shell (`/bin/sh -c`, `cmd /c`) with our environment, and without input. What it writes to its output is
+ * - A command runs in a shell (`/bin/sh -c`, `cmd /c`) with our environment, without input, and in the directory that is
+ *   given, else in ours. What it writes to its output is
  *   the value, without the end of the last line: at most 64 KiB of text. It must exit with code 0. What it writes to stderr is
  *   shown nowhere. It and all it has started are killed when it takes too long, or when nobody waits for it any more.
  *   Sessions that ask for the same command at once share one run.
@@ -62,8 +63,11 @@ export const make = (options: Options = {}): SecretResolver.Service => {
       Effect.suspend(() =>
         answer(variable(name), `the environment variable "${name}" is not set; set it, or write "\${${name}:-default}"`)
       ),
-    command: (command, { timeout = commandTimeout }) =>
-      shared.get(`${Duration.toMillis(timeout)}:${command}`, Command.run(command, timeout)),
+    command: (command, { directory, timeout = commandTimeout }) =>
+      shared.get(
+        JSON.stringify([Duration.toMillis(timeout), directory, command]),
+        Command.run(command, timeout, directory)
+      ),
     store: (key) => {
       const { store } = options
       return store === undefined

@@ -246,7 +246,11 @@ describe("LoopbackAuthorizer", () => {
     Effect.gen(function*() {
       const url = "https://auth.example/a?b=c&d=$(touch x)"
       assert.deepStrictEqual(commandOf("darwin", url), ["open", url])
-      assert.deepStrictEqual(commandOf("win32", url), ["rundll32", "url.dll,FileProtocolHandler", url])
+      assert.deepStrictEqual(commandOf("win32", url, {}), [
+        "C:\\Windows\\System32\\rundll32.exe",
+        "url.dll,FileProtocolHandler",
+        url
+      ])
       const path = yield* directory
       const script = join(path, "xdg-open")
       writeFileSync(

@@ -5,7 +5,7 @@ import type { SecretUnavailable } from "@mcp-runtime/core/SecretResolver"
 import * as NodeSecrets from "@mcp-runtime/node/NodeSecrets"
 import { LeakCheck } from "@mcp-runtime/testing"
 import { Clock, Duration, Effect, Fiber, Redacted } from "effect"
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { ending } from "../../core/test/clocks.js"
@@ -33,6 +33,22 @@ const pidsIn = (file: string) =>
 const none = () => childrenOf(process.pid).filter((_) => !isWatchdog(_)).length === 0
 
 describe("what a command writes", () => {
+  it.live("in a directory of its own, and no run of one directory serves another", () =>
+    LeakCheck.scoped(Effect.gen(function*() {
+      const secrets = NodeSecrets.make({ reuseCommands: "1 minute" })
+      const [one, two] = [yield* directory, yield* directory]
+      const where = (directory?: string) =>
+        Effect.map(secrets.command("pwd -P", { timeout: undefined, directory }), Redacted.value)
+      assert.strictEqual(yield* where(one), realpathSync(one))
+      assert.strictEqual(yield* where(two), realpathSync(two))
+      assert.strictEqual(yield* where(), realpathSync(process.cwd()))
+      assert.strictEqual(
+        yield* problem(secrets.command("pwd -P", { timeout: undefined, directory: join(one, "gone") })),
+        "its command could not be started; run it by hand to see why"
+      )
+      assert.isTrue(none())
+    })))
+
   const values: ReadonlyArray<readonly [command: string, value: string]> = [
     ["echo secret", "secret"],
     ["printf secret", "secret"],

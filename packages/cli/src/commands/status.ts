@@ -12,7 +12,7 @@ import * as Json from "../output/json.js"
 import { Screen } from "../output/Screen.js"
 import type { Style } from "../output/style.js"
 import * as Table from "../output/table.js"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
 import * as Setup from "../Setup.js"
 
@@ -72,7 +72,7 @@ const table = (rows: ReadonlyArray<Row>, columns: number, style: Style): string 
       { title: "ABOUT", lines: 3, style: style.dim }
     ],
     rows.map((_) => [
-      oneLine(_.name),
+      shownName(_.name),
       _.status,
       _.transport ?? "",
       oneLine(_.protocolVersion ?? ""),
@@ -106,7 +106,7 @@ const watch = (setup: Setup.Setup) =>
           last.set(status.name, line)
           const at = new Date(now).toISOString()
           yield* add === undefined
-            ? out.line(`${out.style.dim(at)} ${out.style.cyan(oneLine(status.name))} ${line}`)
+            ? out.line(`${out.style.dim(at)} ${out.style.cyan(shownName(status.name))} ${line}`)
             : add({ at, name: status.name, phase: status.phase, state: status.state?._tag ?? null, about: line })
         }
       })

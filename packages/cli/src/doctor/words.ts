@@ -11,27 +11,25 @@ const lineLength = 300
 const tailLines = 20
 const tailLength = 4000
 
-/** Marks that turn the direction of text around or can't be seen: a server could make a line say something else with them. */
-// eslint-disable-next-line no-control-regex
-const invisible = /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
-
 /** A text from outside on one line. */
 export const line = (text: string, max: number = lineLength): string =>
-  McpError.displayText(text.replace(invisible, ""), max).replace(/\s+/g, " ").trim()
+  McpError.displayText(text, max).replace(/\s+/g, " ").trim()
 
 /** A text from outside on as many lines as it has, the last ones if there are many. */
 export const lines = (text: string): string => {
-  const shown = McpError.displayText(text.slice(-tailLength).replace(invisible, ""), tailLength).trimEnd().split("\n")
+  const shown = McpError.displayText(text.slice(-tailLength), tailLength).trimEnd().split("\n")
   return shown.length <= tailLines ? shown.join("\n") : ["...", ...shown.slice(-tailLines)].join("\n")
 }
 
 export const quoted = (text: string): string => `"${line(text)}"`
 
-export const server = (name: string): string => `Server ${quoted(name)}`
+export const server = (name: string): string => `Server "${McpError.displayName(name)}"`
 
 /** Where to look, for a todo: `"command" of "files" in /home/ada/mcp.json`. */
 export const field = (name: string, on: string, { configFile }: Surroundings): string =>
-  `"${line(name, 128)}" of ${quoted(on)} in ${configFile === undefined ? "your configuration" : line(configFile)}`
+  `"${line(name, 128)}" of "${McpError.displayName(on)}" in ${
+    configFile === undefined ? "your configuration" : line(configFile)
+  }`
 
 export const detail = (label: string, text: string | undefined): ReadonlyArray<Detail> =>
   text === undefined || text.trim() === "" ? [] : [{ label, text }]
@@ -71,7 +69,9 @@ export const advice = (
 export const said = (error: McpError.McpError): string => {
   const operation = `: ${error.operation}: `
   // What is about no server, such as `<manager>`, says so without the brackets.
-  const prefix = [`MCP server "${error.server}"`, error.server.slice(1, -1)].map((_) => _ + operation)
+  const prefix = [`MCP server "${McpError.displayName(error.server, 320)}"`, error.server.slice(1, -1)].map((_) =>
+    _ + operation
+  )
     .find((_) => error.message.startsWith(_))
   return prefix === undefined ? error.message : error.message.slice(prefix.length)
 }

@@ -247,7 +247,7 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
 
 const someOf = (names: ReadonlyArray<string>, what: string): ReadonlyArray<string> => {
   if (names.length === 0) return []
-  const shown = names.slice(0, 5).map((_) => McpError.displayText(_, 64)).join(", ")
+  const shown = names.slice(0, 5).map((_) => McpError.displayName(_, 64)).join(", ")
   return [`${names.length} ${what} (${shown}${names.length > 5 ? ", ..." : ""})`]
 }
 

@@ -5,7 +5,8 @@
  * May not touch: what went wrong.
  */
 import * as Schema from "effect/Schema"
-import { called } from "./owners.js"
+import { displayName } from "./display.js"
+import { called, longestName } from "./owners.js"
 
 /**
  * Whether the server executed the request an error is about.
@@ -29,6 +30,11 @@ export const common = {
 
 export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optional(schema)
 
+export const shownServer = (server: string): string => displayName(server, longestName)
+
+export const shownTool = (tool: string): string => displayName(tool, longestName)
+
+/** What every message begins with. */
 export const where = (self: { readonly server: string; readonly operation: string }) =>
   `${called(self.server)}: ${self.operation}`
 

@@ -4,17 +4,28 @@
  * Owns: its names, which are few, and how messages call it.
  */
 
-/** In the place of the name of a server. */
+import { displayName } from "./display.js"
+
+/** A name may have been cut already, and is not cut again. */
+export const longestName = 320
+
+/** In the place of the name of a server; some are those of `@mcp-runtime/node`. */
 export const owners = {
   catalogStore: "<catalog store>",
+  fileStore: "<file store>",
+  fileTokens: "<file tokens>",
+  loopbackAuthorizer: "<loopback authorizer>",
   manager: "<manager>",
   pendingApproval: "<pending approval>",
   requestLimit: "<request limit>",
   retryPolicy: "<retry policy>",
+  secrets: "<secrets>",
   toolApproval: "<tool approval>",
   toolFilter: "<tool filter>",
   toolset: "<toolset>",
-  unnamed: "<unnamed>"
+  undici: "<undici>",
+  unnamed: "<unnamed>",
+  wireTap: "<wire tap>"
 } as const
 
 /** In messages. */
@@ -26,4 +37,4 @@ export const words: ReadonlyMap<string, string> = new Map(
 export const isServer = (name: string): boolean => !words.has(name)
 
 /** How a message about it begins. */
-export const called = (name: string): string => words.get(name) ?? `MCP server "${name}"`
+export const called = (name: string): string => words.get(name) ?? `MCP server "${displayName(name, longestName)}"`

@@ -31,7 +31,10 @@ export const of = (inputs: unknown): Effect.Effect<ReadonlyArray<Declared>, McpE
       if (twin === undefined) declared.set(server.name, server)
       else if (!isSame(twin, server)) {
         const advice = isShort(input) ? `: give it one of its own, McpConfig.from(..., "name")` : ""
-        problems.push({ field: `servers.${i}.name`, problem: `another server has the name "${server.name}"${advice}` })
+        problems.push({
+          field: `servers.${i}.name`,
+          problem: `another server has the name "${McpError.displayName(server.name)}"${advice}`
+        })
       }
     }
     return problems.length === 0 ? [...declared.values()] : yield* Effect.fail(invalid(problems))

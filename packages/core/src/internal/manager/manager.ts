@@ -146,7 +146,7 @@ class Servers {
       const entry = this.byName.get(name)
       return entry !== undefined ? Effect.succeed(entry) : Effect.fail(
         new McpError.UnknownServer({
-          server: McpError.displayText(String(name), 256),
+          server: McpError.displayName(String(name)),
           operation,
           executed: "no",
           configured: this.entries.map((_) => _.name)
@@ -564,7 +564,7 @@ const failed = (errors: ReadonlyArray<McpError.McpError>): McpError.ServersFaile
 
 const released = (operation: string, server = Settings.owner): Unavailable =>
   new McpError.ConnectionUnavailable({
-    server: McpError.displayText(String(server), 256),
+    server: McpError.displayName(String(server)),
     operation,
     executed: "no",
     reason: "Released",

@@ -12,6 +12,7 @@ import * as Stream from "effect/Stream"
 import type * as McpSession from "../../McpSession.js"
 import type * as McpTransport from "../../McpTransport.js"
 import type { Frame, TypeId, WireTap, WireTapOptions } from "../../WireTap.js"
+import { owners } from "../errors/owners.js"
 import * as Check from "../options.js"
 import * as Secrets from "../secrets.js"
 import { shownAs } from "../shownAs.js"
@@ -31,7 +32,7 @@ const defaults = { capacity: 1024, maxLength: 16_384, onFrame: undefined }
 
 /** Without options it can't fail. */
 export const make = (options: WireTapOptions = {}): Effect.Effect<WireTap, never> =>
-  Effect.suspend(() => Either.map(Check.check(checks, defaults, options, "<wire tap>"), (_) => new Tap(_))) as never
+  Effect.suspend(() => Either.map(Check.check(checks, defaults, options, owners.wireTap), (_) => new Tap(_))) as never
 
 interface Settings {
   readonly capacity: number

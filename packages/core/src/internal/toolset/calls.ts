@@ -142,7 +142,7 @@ export class Calls<Request, R, A> {
     return Effect.as(this.use(pending), {
       _tag: "Rejected",
       reason,
-      text: `The call of "${McpError.displayText(pending.name, 256)}" was rejected by a person${
+      text: `The call of "${McpError.displayName(pending.name)}" was rejected by a person${
         reason === "" ? "" : `: ${McpError.displayText(reason, 2000)}`
       }. It has not run.`
     })
@@ -437,7 +437,7 @@ export class Calls<Request, R, A> {
             server: tool.server,
             operation: "tools/call",
             executed: "no",
-            tool: McpError.displayText(tool.tool, 256),
+            tool: McpError.displayName(tool.tool),
             detail: "the function that gives it failed, or gave something that is no object; the tool was not called"
           })
         )
@@ -461,7 +461,7 @@ export class Calls<Request, R, A> {
           Effect.annotateLogs(
             Effect.logError(
               `the data of the application could not be taken from a result of "${
-                McpError.displayText(call.name, 128)
+                McpError.displayName(call.name, 128)
               }"`
             ),
             "mcp.server",
@@ -482,7 +482,7 @@ export class Calls<Request, R, A> {
     const server = tool?.server ?? error.server
     const failure = options?.failure ?? this.parts.settings.of(server).failure
     const name = tool?.name ?? (typeof asked === "string" ? asked : idOf(asked.server, asked.tool))
-    const call = { server, tool: tool?.tool ?? name, name: McpError.displayText(name, 256) }
+    const call = { server, tool: tool?.tool ?? name, name: McpError.displayName(name) }
     return Effect.map(Failure.handle(failure, error, call), (text) => ({ _tag: "Failure", tool, text, error }))
   }
 }
@@ -518,13 +518,13 @@ const gone = (tool: AgentTool): McpError.ToolNotFound =>
     server: tool.server,
     operation: "tools/call",
     executed: "no",
-    tool: McpError.displayText(tool.tool, 256),
+    tool: McpError.displayName(tool.tool),
     detail: "its server does not list it any more"
   })
 
 /** What a name means is for the toolset to say. */
 const ownerOf = (asked: Asked): string =>
-  typeof asked === "string" ? owners.toolset : McpError.displayText(asked.server, 256)
+  typeof asked === "string" ? owners.toolset : McpError.displayName(asked.server)
 
 /** Nothing is known of any tool any more. */
 const ended = (asked: Asked, { detail, reason }: McpError.ConnectionUnavailable): McpError.ConnectionUnavailable =>
@@ -542,13 +542,13 @@ const notFound = (asked: Asked): McpError.ToolNotFound =>
     server: ownerOf(asked),
     operation: "tools/call",
     executed: "no",
-    tool: McpError.displayText(typeof asked === "string" ? asked : asked.tool, 256),
+    tool: McpError.displayName(typeof asked === "string" ? asked : asked.tool),
     detail: "it is not among the tools that may be used"
   })
 
 const unusable = (pending: ToolApproval.PendingApproval, problem: string): McpError.ConfigInvalid =>
   new McpError.ConfigInvalid({
-    server: McpError.displayText(pending.server, 256),
+    server: McpError.displayName(pending.server),
     operation: "approve",
     executed: "no",
     problems: [{ field: "pending", problem }]

@@ -151,7 +151,7 @@ const serversOf = (
       const connection = byName.get(name)
       return connection !== undefined ? Effect.succeed(connection) : Effect.fail(
         new McpError.UnknownServer({
-          server: McpError.displayText(name, 256),
+          server: McpError.displayName(name),
           operation: "connection",
           executed: "no",
           configured: [...byName.keys()]
