@@ -159,8 +159,7 @@ const authorizable = (
 }
 
 /** Whoever is in between could read a token that goes there. */
-const isTooPlain = ({ allowTokensOverHttp, url }: McpConfig.AnyHttpConfig): boolean =>
-  allowTokensOverHttp !== true && Urls.isPlain(new URL(url))
+const isTooPlain = (config: McpConfig.AnyHttpConfig): boolean => Urls.isInTheClear(new URL(config.url), config)
 
 const tooPlain = ({ name }: McpConfig.AnyHttpConfig): McpError.ConfigInvalid =>
   Reasons.misconfigured(name, "url", Urls.plainProblem)
