@@ -211,7 +211,11 @@ describe("conformance 2.3: where it is looked for", () => {
 
     it.effect("a wider resource counts where its own well-known place says so, and as that place says", () =>
       Effect.gen(function*() {
-        const own = { resource: "https://mcp.example/", authorization_servers: [World.issuer], scopes_supported: ["own"] }
+        const own = {
+          resource: "https://mcp.example/",
+          authorization_servers: [World.issuer],
+          scopes_supported: ["own"]
+        }
         const { outcome, world } = yield* hostile(evil, "https://mcp.example/", { [resourceAt("")]: own })
         assert.strictEqual(outcome._tag, "Right", JSON.stringify(outcome))
         assert.deepStrictEqual(resourcesAsked(world), ["https://mcp.example/", "https://mcp.example/"])

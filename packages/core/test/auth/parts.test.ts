@@ -365,7 +365,8 @@ describe("what is kept", () => {
       authority,
       client,
       resource: "https://mcp.example",
-      key: { x: "x".repeat(43), y: "y".repeat(43), d: Redacted.make("d".repeat(43)) }
+      key: { x: "x".repeat(43), y: "y".repeat(43), d: Redacted.make("d".repeat(43)) },
+      proof: { salt: "s".repeat(43), hash: "h".repeat(43) }
     },
     pending
   }
@@ -374,6 +375,7 @@ describe("what is kept", () => {
     const decoded = Records.decode(encoded)
     assert.strictEqual(Redacted.value(Records.encode(decoded)), Redacted.value(encoded))
     assert.strictEqual(Redacted.value(decoded.tokens!.refresh!), "refresh")
+    assert.deepStrictEqual(decoded.tokens!.proof, record.tokens!.proof)
     assert.strictEqual(Redacted.value(decoded.tokens!.key!.d), "d".repeat(43))
     assert.notInclude(JSON.stringify(decoded), "refresh\":\"refresh")
     assert.notInclude(JSON.stringify(decoded), "d".repeat(43))

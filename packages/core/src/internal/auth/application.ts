@@ -41,6 +41,27 @@ export const shownOf = (auth: McpConfig.AnyHttpConfig["auth"]): Redacted.Redacte
   }
 }
 
+/**
+ * What shows that an application is the one that it says, beside what somebody else has issued; nothing where it is none. It
+ * is full of secrets, and to be compared with nothing but itself.
+ */
+export const credentialsOf = (auth: McpConfig.AnyHttpConfig["auth"]): string | undefined => {
+  const application = of(auth)
+  if (application === undefined) return undefined
+  const value = (secret: Redacted.Redacted<string> | undefined) => secret === undefined ? null : Redacted.value(secret)
+  const { clientSecret, type } = application
+  switch (application.type) {
+    case "clientCredentials":
+      return JSON.stringify([type, value(clientSecret), value(application.privateKey)])
+    case "jwtBearer":
+      return JSON.stringify([type, value(clientSecret)])
+    case "enterprise": {
+      const { clientId, clientSecret: ofIdp, issuer, tokenEndpoint } = application.idp
+      return JSON.stringify([type, value(clientSecret), issuer, tokenEndpoint ?? null, clientId, value(ofIdp)])
+    }
+  }
+}
+
 const mostRefused = 16
 
 /** It was not about what was shown, but about the proof of the key that came with it (RFC 9449). */

@@ -35,6 +35,7 @@ import type { Rejected } from "./tokenRequest.js"
 import * as Tokens from "./tokens.js"
 import * as Urls from "./urls.js"
 import type { Vault } from "./vault.js"
+import type { Witness } from "./witness.js"
 
 export interface Found {
   readonly authority: Authority
@@ -78,7 +79,8 @@ export class Errands {
     config: McpConfig.AnyHttpConfig,
     readonly vault: Vault,
     private readonly exchange: Context.Tag.Service<HttpExchange>,
-    secrets: SecretResolver.Service
+    secrets: SecretResolver.Service,
+    private readonly witness: Witness
   ) {
     this.applications = new Applications.Applications(secrets)
     this.config = config
@@ -118,9 +120,9 @@ export class Errands {
     return typeof auth === "object" ? auth.dpop : undefined
   }
 
-  /** Tokens that are not bound as they are configured to be now are not used. */
-  isUsable({ key }: Records.Tokens): boolean {
-    return this.dpop === undefined || this.dpop === (key !== undefined)
+  /** Tokens that are not bound as they are configured to be now are not used, nor those of another issuer. */
+  isUsable({ authority, key }: Records.Tokens): boolean {
+    return (this.dpop === undefined || this.dpop === (key !== undefined)) && this.isWished(authority.issuer)
   }
 
   get requests(): Effect.Effect<Requests.Requests, never, Scope.Scope> {
@@ -302,7 +304,8 @@ export class Errands {
         this.applications.tokens(requests, config, wanted),
         (error) => error._tag === "Rejected" ? Reasons.unauthorized(server, error.detail) : error
       )
-      yield* vault.save({ ...Records.withClient(vault.known, client), tokens })
+      const { proof } = this.witness
+      yield* vault.save({ ...Records.withClient(vault.known, client), tokens: { ...tokens, proof: yield* proof } })
     }).pipe((_) => this.said(_))
   }
 

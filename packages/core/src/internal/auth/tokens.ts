@@ -181,6 +181,7 @@ const tokensOf = (
     authority,
     client,
     resource,
-    key: isBound ? key : undefined
+    key: isBound ? key : undefined,
+    proof: undefined
   }
 }
