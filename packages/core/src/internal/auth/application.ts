@@ -42,22 +42,25 @@ export const shownOf = (auth: McpConfig.AnyHttpConfig["auth"]): Redacted.Redacte
 }
 
 /**
- * What shows that an application is the one that it says, beside what somebody else has issued; nothing where it is none. It
- * is full of secrets, and to be compared with nothing but itself.
+ * What shows that an application is the one that it says, beside what somebody else has issued; nothing where it is none. To
+ * be compared with nothing but itself.
  */
-export const credentialsOf = (auth: McpConfig.AnyHttpConfig["auth"]): string | undefined => {
+export const credentialsOf = (auth: McpConfig.AnyHttpConfig["auth"]): Redacted.Redacted<string> | undefined => {
   const application = of(auth)
-  if (application === undefined) return undefined
-  const value = (secret: Redacted.Redacted<string> | undefined) => secret === undefined ? null : Redacted.value(secret)
+  return application === undefined ? undefined : Redacted.make(JSON.stringify(shownBy(application)))
+}
+
+const shownBy = (application: Application): ReadonlyArray<string | undefined> => {
   const { clientSecret, type } = application
+  const value = (secret: Redacted.Redacted<string> | undefined) => secret && Redacted.value(secret)
   switch (application.type) {
     case "clientCredentials":
-      return JSON.stringify([type, value(clientSecret), value(application.privateKey)])
+      return [type, value(clientSecret), value(application.privateKey)]
     case "jwtBearer":
-      return JSON.stringify([type, value(clientSecret)])
+      return [type, value(clientSecret)]
     case "enterprise": {
       const { clientId, clientSecret: ofIdp, issuer, tokenEndpoint } = application.idp
-      return JSON.stringify([type, value(clientSecret), issuer, tokenEndpoint ?? null, clientId, value(ofIdp)])
+      return [type, value(clientSecret), issuer, tokenEndpoint, clientId, value(ofIdp)]
     }
   }
 }

@@ -25,7 +25,9 @@ export const of = (config: McpConfig.AnyHttpConfig): Effect.Effect<Keys, McpErro
     const { auth, name } = config
     const store = yield* digestOf(name, identityOf(config))
     const issuer = typeof auth === "object" ? auth.issuer : undefined
-    return { store, process: yield* digestOf(name, [store, name, issuer, Applications.credentialsOf(auth)]) }
+    const credentials = Applications.credentialsOf(auth)
+    const shown = credentials && Redacted.value(credentials)
+    return { store, process: yield* digestOf(name, [store, name, issuer, shown]) }
   })
 
 /** Whoever somebody else speaks for is another one for each that they speak of: nobody gets the tokens of another user. */

@@ -6,6 +6,7 @@
  * May not touch: the store; what is shown to anybody.
  */
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import { base64url, random } from "./pkce.js"
 
 /** Both are texts without a secret. */
@@ -20,7 +21,7 @@ export class Witness {
   private known: Proof | undefined
 
   /** Nothing where it is no application: then whoever has the store has its tokens. */
-  constructor(private readonly credentials: string | undefined) {}
+  constructor(private readonly credentials: Redacted.Redacted<string> | undefined) {}
 
   /** For new tokens. */
   readonly proof: Effect.Effect<Proof | undefined> = Effect.suspend(() =>
@@ -39,7 +40,7 @@ export class Witness {
   private with(salt: string): Effect.Effect<Proof | undefined> {
     const { credentials, known } = this
     if (credentials === undefined || known?.salt === salt) return Effect.succeed(known)
-    return Effect.tryPromise(() => hashOf(credentials, salt)).pipe(
+    return Effect.tryPromise(() => hashOf(Redacted.value(credentials), salt)).pipe(
       Effect.map((hash) => this.known = { salt, hash }),
       Effect.orElseSucceed(() => undefined)
     )
