@@ -309,6 +309,18 @@ describe("conformance 2.3: where it is looked for", () => {
       }
     }))
 
+  it.effect("a life of a token that is no number is none, and no defect", () =>
+    Effect.gen(function*() {
+      for (const life of [`{"toString":null}`, "[]", "true", `"soon"`, "null", "-1", "1e999"]) {
+        const { outcome } = yield* authorized((world) => {
+          world.script = ({ kind }) =>
+            kind === "token" ? { status: 200, body: `{"access_token":"a","expires_in":${life}}` } : undefined
+        })
+        if (outcome._tag === "Left") return assert.fail(outcome.left.message)
+        assert.propertyVal(yield* outcome.right.service.status(outcome.right.config), "expiresAt", undefined, life)
+      }
+    }))
+
   it.effect("garbage is a refusal that names who has said it", () =>
     Effect.gen(function*() {
       for (
