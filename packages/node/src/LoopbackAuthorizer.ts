@@ -9,9 +9,10 @@
  * |-----------------------------------------|----------------------------------------------------------|
  * | is fixed (`auth.redirectPort`, or yours) | there; if that is not possible, `ConfigInvalid`          |
  * | was registered before                   | there; if the port is in use, at another one             |
- * | there is none                           | at `http://127.0.0.1:<a free port>/callback`             |
+ * | there is none                           | at `http://127.0.0.1:<a free port>/callback`, or below   |
  *
- * What comes without the expected `state` is answered with a page that says so, and waiting goes on.
+ * An authorization server that does not say who it is when the browser comes back (RFC 9207) has a path of its own there.
+ * What comes to another path, or without the expected `state`, is answered with a page that says so, and waiting goes on.
  *
  * @since 0.1.0
  */
@@ -123,7 +124,10 @@ const listening = (
   }
   const failed = (address: CallbackServer.Address) => (error: NodeJS.ErrnoException) =>
     invalid(redirect.server, problemOf(address, error))
-  if (registered === undefined) return Effect.mapError(CallbackServer.listen(anywhere), failed(anywhere))
+  if (registered === undefined) {
+    const anywhere = { host: "127.0.0.1", port: 0, path: redirect.path ?? "/callback" }
+    return Effect.mapError(CallbackServer.listen(anywhere), failed(anywhere))
+  }
   return CallbackServer.listen(registered).pipe(
     Effect.map((server) => ({ ...server, redirectUri: redirect.registered ?? server.redirectUri })),
     Effect.mapError(failed(registered)),
@@ -134,8 +138,6 @@ const listening = (
     )
   )
 }
-
-const anywhere: CallbackServer.Address = { host: "127.0.0.1", port: 0, path: "/callback" }
 
 const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"])
 

@@ -81,6 +81,40 @@ describe("authorization of a connection", () => {
         assert.strictEqual(server.count("token"), 1)
       })))
 
+  it.live("a mix-up: an authorization server that says no iss refuses to send its code to where another one's comes back", () =>
+    withServer({ iss: null, issAdvertised: false }, (server, path) =>
+      Effect.gen(function*() {
+        const auth = yield* McpAuth.McpAuth
+        const honest = yield* config(server)
+        const first = yield* auth.begin(honest)
+        yield* auth.finish(honest, yield* server.browser(first.url))
+        const client = server.requests.find((_) => _.kind === "authorize")!.client
+        const evil = yield* AuthFixture.make({
+          issAdvertised: false,
+          serverFields: { authorization_endpoint: `${server.issuer}/authorize` },
+          override: ({ kind }) =>
+            kind === "register" ? HttpFixture.json({ client_id: client }, { status: 201 }) : undefined
+        })
+        const { redirectUri, url } = yield* auth.begin(yield* config(evil, { name: "evil" }))
+        const page = yield* AuthFixture.open(url)
+        assert.strictEqual(new URL(url).origin, new URL(server.issuer).origin)
+        assert.strictEqual(page.status, 400)
+        assert.include(page.body, "not the registered redirect_uri")
+        assert.notStrictEqual(redirectUri, first.redirectUri)
+        assert.strictEqual(evil.count("token"), 0)
+      }).pipe(Effect.provide(program(path, nobody)))))
+
+  it.live("without iss, a person comes back to the path of this authorization server, again and again", () =>
+    withServer({ iss: null, issAdvertised: false }, (server, path) =>
+      Effect.gen(function*() {
+        const auth = yield* McpAuth.McpAuth
+        for (let i = 0; i < 2; i++) yield* auth.authorize(yield* config(server))
+        const came = server.requests.filter((_) => _.kind === "authorize").map((_) => _.parameters.get("redirect_uri"))
+        assert.strictEqual(new Set(came).size, 1)
+        assert.match(new URL(came[0]!).pathname, /^\/callback\/[\w-]{43}$/)
+        assert.strictEqual(server.count("register"), 1)
+      }).pipe(Effect.provide(program(path)))))
+
   it.live("A05: an expired token is renewed once for 5 calls at once, in the same session", () =>
     withServer({}, (server, path) =>
       Effect.gen(function*() {

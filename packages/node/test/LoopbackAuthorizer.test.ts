@@ -122,6 +122,33 @@ describe("LoopbackAuthorizer", () => {
       assert.include(yield* Fiber.join(answer), "error=access_denied")
     })))
 
+  it.live("the path that it is told is the only one that is listened at, also where the port is another one", () =>
+    LeakCheck.scoped(Effect.gen(function*() {
+      const path = "/callback/of-this-issuer"
+      const { answer, callback, origin } = yield* asking({}, { ...anywhere, path })
+      assert.strictEqual(callback.redirectUri, `${origin}${path}`)
+      for (const other of ["/callback", "/callback/", "/callback/of-another", `${path}/`]) {
+        assert.strictEqual(yield* send(origin, { path: `${other}?${good}` }), 404)
+      }
+      assert.isNull(answer.unsafePoll())
+      assert.strictEqual((yield* come(callback.redirectUri, good)).status, 200)
+      assert.include(yield* Fiber.join(answer), "canary-code")
+      const server = yield* occupied
+      const registered = `http://127.0.0.1:${portOf(server)}${path}`
+      const other = yield* LoopbackAuthorizer.make().listen({ server: "mail", registered, fixed: false, path })
+      assert.strictEqual(new URL(other.redirectUri).pathname, path)
+      const same = yield* Effect.scoped(
+        Effect.map(LoopbackAuthorizer.make().listen(anywhere), (_) => new URL(_.redirectUri).origin)
+      )
+      const fixed = yield* LoopbackAuthorizer.make().listen({
+        server: "mail",
+        registered: `${same}/b`,
+        fixed: true,
+        path
+      })
+      assert.strictEqual(fixed.redirectUri, `${same}/b`)
+    })))
+
   it.live("nobody is answered before a person is asked", () =>
     LeakCheck.scoped(Effect.gen(function*() {
       const callback = yield* LoopbackAuthorizer.make().listen(anywhere)
