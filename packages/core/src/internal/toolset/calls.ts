@@ -48,7 +48,7 @@ interface Refused {
 /** A tool as its server has it now. */
 interface Current {
   readonly tool: AgentTool
-  readonly connection?: McpConnection.McpConnection
+  readonly connection: McpConnection.McpConnection
 }
 
 /** A server that took back a tool without a word says so when it is called. */
@@ -109,14 +109,9 @@ export class Calls<Request, R, A> {
         const kept = Either.flatMap(read, (written) => this.kept(known, written))
         if (Either.isLeft(kept)) return Effect.fail(kept.left)
         const args = kept.right
-        return Effect.flatMap(this.asItIs(known, options), ({ connection, tool }) => {
-          found(tool)
-          const { approval, validateArguments } = settings.of(tool.server)
-          const checked = Arguments.check(tool, args, validateArguments)
-          if (Either.isLeft(checked)) return Effect.fail(checked.left)
-          return approval === ToolApproval.never
-            ? Effect.succeed<Ready>({ tool, args, connection })
-            : Effect.as(this.unlessApprovalIsNeeded(tool, args), { tool, args })
+        return Effect.flatMap(this.asItIs(known, options), (current) => {
+          found(current.tool)
+          return this.unlessApprovalIsNeeded(current, args, options, true)
         })
       }))
   }
@@ -227,8 +222,8 @@ export class Calls<Request, R, A> {
   }
 
   /**
-   * The tool as its server has it now: where its list is out of date it is read first, so that everything that follows is
-   * decided about what is called.
+   * The tool as its server has it now: where its list is out of date it is read first, and where it has changed while a filter
+   * thought the filter is asked again, so that everything that follows is decided about what is called.
    */
   private asItIs(
     tool: AgentTool,
@@ -240,9 +235,9 @@ export class Calls<Request, R, A> {
         Effect.flatMap(
           connection.catalog.tools.current,
           (known): Effect.Effect<Current, CallError, R> =>
-            known === undefined || !known.stale
+            known?.stale !== true && connection.catalog.tools.find(tool.tool) === tool.definition
               ? Effect.succeed({ tool, connection })
-              : Effect.map(this.readAnew(tool, connection as Connection, options), (tool) => ({ tool }))
+              : this.readAnew(tool, connection as Connection, options)
         )
     )
   }
@@ -251,13 +246,23 @@ export class Calls<Request, R, A> {
     tool: AgentTool,
     { catalog: { tools }, inTime }: Connection,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<AgentTool, CallError, R> {
+  ): Effect.Effect<Current, CallError, R> {
     return Effect.flatMap(inTime(tools.get, "tools/call", options), (read) => {
       // What an earlier run has left is enough to show a tool, and not to call it.
       if (read.origin === "store" && read.error !== undefined) {
         return Effect.fail(Errors.about(read.error, "tools/call", "no"))
       }
-      return tools.find(tool.tool) === undefined ? gone(tool) : this.find(identityOf(tool), tool.server, options)
+      const definition = tools.find(tool.tool)
+      if (definition === undefined) return gone(tool)
+      return Effect.flatMap(this.find(identityOf(tool), tool.server, options), (tool) =>
+        Effect.flatMap(
+          this.parts.source.connection(tool.server),
+          (connection): Effect.Effect<Current, CallError, R> =>
+            // Compared with what was read, and not with that of the tool: a copy of a connection may have lists of its own.
+            connection.catalog.tools.find(tool.tool) === definition
+              ? Effect.succeed({ tool, connection })
+              : changing(tool)
+        ))
     })
   }
 
@@ -275,36 +280,54 @@ export class Calls<Request, R, A> {
     return kept === undefined ? Either.left(McpError.unwritable(tool.server, "tools/call")) : Either.right(kept)
   }
 
-  private unlessApprovalIsNeeded(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<void, CallError, R> {
-    const { id, approvalExpiresIn, of } = this.parts.settings
-    const { approval } = of(tool.server)
-    if (approval === ToolApproval.never) return Effect.void
-    return Effect.flatMap(this.parts.source.connection(tool.server), ({ config }) => {
+  /** What a policy decides at once is about the tool as it is. What it thought about may be another one by now. */
+  private unlessApprovalIsNeeded(
+    { connection, tool }: Current,
+    args: McpProtocol.JsonObject,
+    options: McpConnection.CallOptions | undefined,
+    onceMore: boolean
+  ): Effect.Effect<Ready, CallError, R> {
+    const { approval, validateArguments } = this.parts.settings.of(tool.server)
+    const checked = Arguments.check(tool, args, validateArguments)
+    if (Either.isLeft(checked)) return Effect.fail(checked.left)
+    if (approval === ToolApproval.never) return Effect.succeed({ tool, args, connection })
+    return Effect.flatMap(this.parts.source.connection(tool.server), (connection) => {
       const required = approval.decide({
         server: tool.server,
         tool: tool.tool,
         arguments: args,
         annotations: tool.annotations,
-        trusted: config.trusted === true
+        trusted: connection.config.trusted === true
       }, this.request)
-      const call = { toolset: id, server: tool.server, tool: tool.tool, name: tool.name, arguments: args }
-      return Effect.flatMap(
-        Effect.isEffect(required) ? required : Effect.succeed(required),
-        (required) =>
-          !required ? Effect.void : Effect.flatMap(
-            Pending.make(call, { expiresIn: approvalExpiresIn }),
-            (pending) =>
-              Effect.fail(
-                new ToolApproval.ApprovalRequired({
-                  server: tool.server,
-                  operation: "tools/call",
-                  executed: "no",
-                  pending
-                })
-              )
-          )
-      )
+      if (!Effect.isEffect(required)) {
+        return required ? this.askFor(tool, args) : Effect.succeed({ tool, args, connection })
+      }
+      return Effect.flatMap(required, (required) =>
+        required ? this.askFor(tool, args) : Effect.flatMap(
+          this.asItIs(tool, options),
+          (now): Effect.Effect<Ready, CallError, R> =>
+            now.tool.definition === tool.definition
+              ? Effect.succeed({ ...now, args })
+              : onceMore
+              ? this.unlessApprovalIsNeeded(now, args, options, false)
+              : this.askFor(now.tool, args)
+        ))
     })
+  }
+
+  /** Approval, of a person. */
+  private askFor(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<never, CallError> {
+    const { id, approvalExpiresIn } = this.parts.settings
+    const call = { toolset: id, server: tool.server, tool: tool.tool, name: tool.name, arguments: args }
+    return Effect.flatMap(Pending.make(call, { expiresIn: approvalExpiresIn }), (pending) =>
+      Effect.fail(
+        new ToolApproval.ApprovalRequired({
+          server: tool.server,
+          operation: "tools/call",
+          executed: "no",
+          pending
+        })
+      ))
   }
 
   /** Takes the answer of a person, once. */
@@ -533,6 +556,16 @@ const gone = (tool: AgentTool): McpError.ToolNotFound =>
     executed: "no",
     tool: McpError.displayText(tool.tool, 256),
     detail: "its server does not list it any more"
+  })
+
+/** It was decided about twice, and was another one each time. */
+const changing = (tool: AgentTool): McpError.ToolNotFound =>
+  new McpError.ToolNotFound({
+    server: tool.server,
+    operation: "tools/call",
+    executed: "no",
+    tool: McpError.displayText(tool.tool, 256),
+    detail: "its server changes it while it is decided about"
   })
 
 /** The same for a tool that does not exist and for one that is not shown. */
