@@ -266,9 +266,10 @@ const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare(Canonic
  * A call that waits for someone's answer. It holds all that is needed to make the call later, in another process too, and
  * is JSON when it is encoded.
  *
- * `fingerprint` is a digest of server, tool and arguments. A value in which one of them is another than it was can't be
- * made or decoded, so nobody approves one call and gets another by accident. It is no signature: whoever can write to
- * where these values are stored can make up new ones. The arguments are those of the model, and may hold secrets.
+ * `fingerprint` is a digest of toolset, server, tool, name and arguments: of what a person is shown, and of what is called. A
+ * value in which one of them is another than it was can't be made or decoded, so nobody approves one call and gets another
+ * by accident. It is no signature: whoever can write to where these values are stored can make up new ones. The arguments
+ * are those of the model, and may hold secrets.
  *
  * @since 0.1.0
  * @category pending approvals
@@ -292,9 +293,12 @@ export class PendingApproval extends Schema.Class<PendingApproval>("@mcp-runtime
     expiresAt: Schema.optional(Schema.Int),
     fingerprint: Schema.String
   }).pipe(
-    Schema.filter((_) => _.fingerprint === Canonical.fingerprint(_), {
-      message: () => "is not what approval was asked for: the fingerprint is that of another call"
-    })
+    Schema.filter((_) =>
+      !Canonical.isOfThisVersion(_.fingerprint)
+        ? "was made by another version of this library; the call must be made anew"
+        : _.fingerprint === Canonical.fingerprint(_) ||
+          "is not what approval was asked for: the fingerprint is that of another call"
+    )
   )
 ) {}
 

@@ -142,7 +142,10 @@ export type CallHook<out R> = (
  * @category options
  */
 export interface ToolsetOptions<in Request, out R, out A> extends ServerOptions<Request, R, A> {
-  /** The name of the toolset, which pending approvals and recorded tools remember. Default: `"tools"`. */
+  /**
+   * The name of the toolset, which pending approvals and recorded tools remember. Toolsets with the same one answer each other's
+   * approvals: one for each policy, the same in every process. Default: `"tools"`.
+   */
   readonly id?: string | undefined
   /** The servers whose tools are in it. Default: all that are active. */
   readonly only?: ReadonlyArray<string> | undefined
@@ -260,8 +263,8 @@ export interface Toolbox<out R, out A> {
     ): Effect.Effect<ToolResult<A | B>, CallError, R>
   }
   /**
-   * Makes the call that waited for approval. It is not asked for again, and each is made once: it is used up even where the
-   * call fails before anything is sent.
+   * Makes the call that waited for approval. It is not asked for again, and each is made once, whichever toolset over the same
+   * manager or connection it is approved through: it is used up even where the call fails before anything is sent.
    */
   readonly approve: {
     <B>(

@@ -1,7 +1,7 @@
 /**
  * Calls of one who asks.
  *
- * Owns: the order of the steps of a call, and that each approval is good for one.
+ * Owns: the order of the steps of a call.
  * May not touch: how a step is done.
  */
 import * as Cause from "effect/Cause"
@@ -55,9 +55,6 @@ interface Current {
 const unknownTool: ReadonlySet<number> = new Set([-32601, -32602])
 
 type Next = Parameters<CallHook<never>>[1]
-
-/** How many used approvals are remembered. */
-const mostUsed = 10_000
 
 export class Calls<Request, R, A> {
   constructor(
@@ -333,27 +330,15 @@ export class Calls<Request, R, A> {
   /** Takes the answer of a person, once. */
   private use(pending: ToolApproval.PendingApproval): Effect.Effect<void, McpError.ConfigInvalid> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const { parts } = this
-      const { settings: { id }, used } = parts
+      const { settings: { id }, source } = this.parts
       const problem = pending.toolset !== id
         ? `is for the toolset "${McpError.displayText(pending.toolset, 256)}", not for "${id}"`
         : !Pending.isIntact(pending)
         ? "is not what approval was asked for"
         : ToolApproval.isExpired(pending, now)
         ? "has expired; the call must be made anew"
-        : used.has(pending.id)
-        ? "was answered already"
-        : pending.requestedAt <= parts.forgottenUntil
-        ? "is so old that it may have been answered already; the call must be made anew"
-        : undefined
-      if (problem !== undefined) return Effect.fail(unusable(pending, problem))
-      used.set(pending.id, pending.requestedAt)
-      if (used.size > mostUsed) {
-        const [oldest, requestedAt] = used.entries().next().value!
-        used.delete(oldest)
-        parts.forgottenUntil = Math.max(parts.forgottenUntil, requestedAt)
-      }
-      return Effect.void
+        : source.answered(pending.server).take(pending)
+      return problem === undefined ? Effect.void : Effect.fail(unusable(pending, problem))
     })
   }
 

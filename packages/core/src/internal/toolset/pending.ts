@@ -48,7 +48,7 @@ export const make = (
       arguments: args,
       requestedAt,
       ...(expiresIn === Infinity ? {} : { expiresAt: requestedAt + Math.ceil(expiresIn) }),
-      fingerprint: Canonical.fingerprint({ server, tool, arguments: args })
+      fingerprint: Canonical.fingerprint({ toolset, server, tool, name, arguments: args })
     })
   })
 

@@ -18,6 +18,7 @@ import * as Connections from "../connection/connection.js"
 import * as Glance from "../manager/glance.js"
 import * as ManagerLists from "../manager/lists.js"
 import { whenever } from "../whenever.js"
+import * as Answered from "./answered.js"
 import type { ToolLists } from "./table.js"
 
 export interface ToolSource {
@@ -25,6 +26,8 @@ export interface ToolSource {
   readonly connection: (server: string) => Effect.Effect<McpConnection, McpError.McpError>
   /** What is known without a step of a fiber. Nothing where the source is not of our making. */
   readonly atOnce: ManagerLists.AtOnce | undefined
+  /** The approvals of calls of this server that were answered, through whichever toolset. */
+  readonly answered: (server: string) => Answered.Answered
   /** What is wrong with servers, in configured order: also with those that have no list, because they have failed. */
   readonly problems: (lists: ToolLists) => Effect.Effect<ReadonlyArray<Problem>>
 }
@@ -42,7 +45,7 @@ export type Selected = (only: ReadonlySet<string> | undefined) => ToolSource
 export const of = (source: Source): Either.Either<Selected, ReadonlyArray<McpError.ConfigProblem>> => {
   if (!Array.isArray(source)) {
     return isObject(source) && "connection" in source
-      ? Either.right(over(source as Manager, Glance.at(source)))
+      ? Either.right(over(source as Manager, Glance.at(source), () => source))
       : Either.left([{ field: "source", problem: "must be a manager, or a list of connections" }])
   }
   const connections: ReadonlyArray<McpConnection> = [...source]
@@ -51,11 +54,17 @@ export const of = (source: Source): Either.Either<Selected, ReadonlyArray<McpErr
   }
   const byName = new Map(connections.map((_) => [_.server, _]))
   return byName.size === connections.length
-    ? Either.right(over(...serversOf(connections, byName)))
+    ? Either.right(over(...serversOf(connections, byName), (server) => byName.get(server) ?? connections))
     : Either.left([{ field: "source", problem: "several connections have the same server name" }])
 }
 
-const over = (servers: ManagerLists.Servers, glance: Glance.Glance | undefined): Selected => (only) => {
+const over = (
+  servers: ManagerLists.Servers,
+  glance: Glance.Glance | undefined,
+  /** What outlives the toolsets over it, and has this server. */
+  ownerOf: (server: string) => object
+): Selected =>
+(only) => {
   const some = only === undefined ? undefined : someOf(only)
   const { atOnce, lists } = some === undefined
     ? ManagerLists.make(servers, glance)
@@ -64,6 +73,7 @@ const over = (servers: ManagerLists.Servers, glance: Glance.Glance | undefined):
     lists,
     connection: servers.connection,
     atOnce,
+    answered: (server) => Answered.of(ownerOf(server)),
     problems: (lists) => Effect.map(servers.state, ({ servers }) => problemsOf(servers, lists, only))
   }
 }

@@ -44,10 +44,6 @@ export const make = <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.
 /** What all toolboxes of a toolset share. */
 export class Parts<Request, R, A> {
   readonly tables: Tables
-  /** The approvals that were used: each is good for one call. */
-  readonly used = new Map<string, number>()
-  /** Of those that were asked for until then it may be forgotten that they were used. */
-  forgottenUntil = Number.NEGATIVE_INFINITY
 
   constructor(
     readonly source: ToolSource.ToolSource,
