@@ -248,7 +248,8 @@ export interface Toolbox<out R, out A> {
   readonly changes: Stream.Stream<ToolList, ListError, R>
   /**
    * Calls a tool: by its name, or by what tells it. Arguments may be JSON as text. A tool that the filter does not show does
-   * not exist. Where it needs approval it fails with `ToolApproval.ApprovalRequired`.
+   * not exist, nor does one whose name was that of another tool in the last list. Where it needs approval it fails with
+   * `ToolApproval.ApprovalRequired`.
    */
   readonly call: {
     <B>(

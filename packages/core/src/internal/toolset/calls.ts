@@ -26,7 +26,7 @@ import * as Canonical from "./canonical.js"
 import * as Failure from "./failure.js"
 import { isPlainObject } from "./patternList.js"
 import * as Pending from "./pending.js"
-import { idOf, type ToolLists } from "./table.js"
+import { idOf, type Table, type ToolLists } from "./table.js"
 import type { Parts, Visible } from "./toolset.js"
 
 type Asked = string | ToolNaming.ToolIdentity
@@ -77,8 +77,9 @@ export class Calls<Request, R, A> {
   private atOnce(asked: Asked, input: unknown): Either.Either<Ready, Refused> | undefined {
     const { settings, source: { atOnce }, tables } = this.parts
     if (atOnce === undefined) return undefined
-    const tool = tables.known(atOnce.tools())?.find(asked)
-    if (tool === undefined) return undefined
+    const table = tables.known(atOnce.tools())
+    const tool = table?.find(asked)
+    if (table === undefined || tool === undefined || this.hasMoved(asked, tool, table)) return undefined
     const { approval, filter, validateArguments } = settings.of(tool.server)
     const connection = atOnce.connection(tool.server)
     if (filter !== undefined || approval !== ToolApproval.never || connection === undefined) return undefined
@@ -167,9 +168,10 @@ export class Calls<Request, R, A> {
   ): Effect.Effect<AgentTool, CallError, R> {
     const { settings, source: { lists }, tables } = this.parts
     return Effect.flatMap(lists.current, (current) => {
-      const tool = tables.known(current)?.find(asked)
+      const table = tables.known(current)
+      const tool = table?.find(asked)
       return tool !== undefined && settings.of(tool.server).filter === undefined
-        ? Effect.succeed(tool)
+        ? this.unlessMoved(asked, where, tool, table!)
         : this.lookFor(asked, where, current, options)
     })
   }
@@ -188,15 +190,31 @@ export class Calls<Request, R, A> {
         table = yield* tables.soon(yield* this.readFor(asked, options))
       }
       const tool = table.find(asked)
-      if (tool !== undefined && (yield* this.visible.shows(tool))) return tool
+      if (tool !== undefined && (yield* this.visible.shows(tool))) {
+        return yield* this.unlessMoved(asked, where, tool, table)
+      }
       if (table.clash !== undefined) {
         // Where not all tools can have names together, those that are shown may.
-        const { tools } = yield* this.visible.list
-        const shown = tools.find((_) => isAsked(_, asked))
-        if (shown !== undefined) return shown
+        const { list, table } = yield* this.visible.offered
+        const shown = list.tools.find((_) => isAsked(_, asked))
+        if (shown !== undefined) return yield* this.unlessMoved(asked, where, shown, table)
       }
       return yield* notFound(where, asked)
     })
+  }
+
+  /** Who was given a name for one tool does not mean another one with it. */
+  private unlessMoved(
+    asked: Asked,
+    where: string,
+    tool: AgentTool,
+    table: Table
+  ): Effect.Effect<AgentTool, McpError.ToolNotFound> {
+    return this.hasMoved(asked, tool, table) ? notFound(where, asked, Failure.nameHasMoved) : Effect.succeed(tool)
+  }
+
+  private hasMoved(asked: Asked, tool: AgentTool, table: Table): boolean {
+    return typeof asked === "string" && this.visible.hasMoved(asked, tool, table)
   }
 
   /** The lists once more: of the one server where it is known which, and not for longer than the call may take. */
@@ -554,13 +572,17 @@ const changing = (tool: AgentTool): McpError.ToolNotFound =>
   })
 
 /** The same for a tool that does not exist and for one that is not shown. */
-const notFound = (server: string, asked: Asked): McpError.ToolNotFound =>
+const notFound = (
+  server: string,
+  asked: Asked,
+  detail = "it is not among the tools that may be used"
+): McpError.ToolNotFound =>
   new McpError.ToolNotFound({
     server: McpError.displayText(server, 256),
     operation: "tools/call",
     executed: "no",
     tool: McpError.displayText(typeof asked === "string" ? asked : asked.tool, 256),
-    detail: "it is not among the tools that may be used"
+    detail
   })
 
 const unusable = (pending: ToolApproval.PendingApproval, problem: string): McpError.ConfigInvalid =>
