@@ -265,7 +265,7 @@ export interface Toolbox<out R, out A> {
   }
   /**
    * Makes the call that waited for approval. It is not asked for again, and each is made once, whichever toolset over the same
-   * manager or connection it is approved through: it is used up even where the call fails before anything is sent.
+   * manager or connection it is approved through: it is used up even where the call fails before anything is sent. Where the server says something else of the tool by then it fails with `ConfigInvalid`.
    */
   readonly approve: {
     <B>(

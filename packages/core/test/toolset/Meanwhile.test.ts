@@ -5,8 +5,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ToolApproval, ToolFilter, ToolNaming } from "@mcp-runtime/core"
 import * as Toolset from "@mcp-runtime/core/Toolset"
-import { Deferred, Effect, Either, Fiber } from "effect"
-import { end, ending, failed, succeeded } from "./calling.js"
+import { Deferred, Effect, Either, Exit, Fiber } from "effect"
+import * as Pending from "../../src/internal/toolset/pending.js"
+import { end, ending, failed, pendingOf, problemsOf, sentArguments, succeeded } from "./calling.js"
 import * as Kit from "./kit.js"
 
 const who = { agent: { name: "a" }, runContext: { user: "u" } }
@@ -223,5 +224,100 @@ describe("a name", () => {
       for (const [name, said] of [["a__x", "a x"], ["a__w", "a w"], ["b__y", "b y"]] as const) {
         assert.strictEqual(yield* ending(call(name)), said)
       }
+    }))
+})
+
+describe("an approval", () => {
+  const always = { approval: ToolApproval.always }
+
+  const refusal = <A>(exit: Exit.Exit<A, Toolset.CallError>): string => {
+    assert(Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error._tag === "ConfigInvalid", "refused")
+    return problemsOf(exit.cause.error)
+  }
+
+  const changes: Readonly<Record<string, Kit.Given>> = {
+    "its description": x("deletes", true),
+    "its annotations": x("reads", false),
+    "its input schema": { ...x("reads", true) as object, name: "x", inputSchema: { type: "object", required: [] } },
+    "its output schema": { ...x("reads", true) as object, name: "x", outputSchema: { type: "object" } }
+  }
+  for (const [what, changed] of Object.entries(changes)) {
+    it.scoped(`is for the tool as it was: where ${what} is another, it is refused, and nothing is sent`, () =>
+      Effect.gen(function*() {
+        const a = yield* Kit.server("a", [x("reads", true)])
+        const { approve, call } = (yield* Kit.toolset([a], always)).for()
+        const [first, second] = [yield* pendingOf(call("a__x")), yield* pendingOf(call("a__x"))]
+        yield* a.offers(changed)
+        assert.strictEqual(
+          refusal(yield* Effect.exit(approve(first))),
+          "pending: the tool has changed since approval was asked; the call must be made anew"
+        )
+        assert.deepStrictEqual(yield* a.calls, [])
+        yield* a.offers(x("reads", true))
+        assert.strictEqual(yield* ending(approve(second)), "a x")
+      }))
+  }
+
+  it.scoped("holds in another process, and where the tool comes from a list that was read anew", () =>
+    Effect.gen(function*() {
+      const a = yield* Kit.server("a", [x("reads", true)])
+      const asked = yield* pendingOf((yield* Kit.toolset([a], always)).for().call("a__x"))
+      const stored = JSON.stringify(ToolApproval.encode(asked))
+      a.tools = [{ annotations: { destructiveHint: false, readOnlyHint: true }, description: "reads", name: "x" }]
+      const again = Either.getOrThrow(ToolApproval.decode(JSON.parse(stored)))
+      assert.strictEqual(yield* ending((yield* Kit.toolset([a], always)).for().approve(again)), "a x")
+    }))
+
+  it.scoped("that does not say what the tool was can be read and rejected, and not approved", () =>
+    Effect.gen(function*() {
+      const a = yield* Kit.server("a", ["x"])
+      const { approve, reject } = (yield* Kit.toolset([a], always)).for()
+      const call = { toolset: "tools", server: "a", tool: "x", name: "a__x", arguments: {} }
+      const [first, second] = yield* Effect.all([Pending.make(call), Pending.make(call)])
+      const again = Either.getOrThrow(ToolApproval.decode(ToolApproval.encode(first)))
+      assert.strictEqual(
+        refusal(yield* Effect.exit(approve(again))),
+        "pending: does not say what the tool was; the call must be made anew"
+      )
+      assert.strictEqual(yield* ending(reject(second, "no")), "Rejected no")
+      assert.deepStrictEqual(yield* a.calls, [])
+    }))
+
+  it.scoped("runs what was checked, whatever the application's own object is by then", () =>
+    Effect.gen(function*() {
+      const a = yield* Kit.server("a", ["rm"])
+      const { approve, call } = (yield* Kit.toolset([a], always)).for()
+      const asked = yield* pendingOf(call("a__rm", { path: "/tmp/x" }))
+      const args: Record<string, unknown> = { path: "/etc" }
+      const forged = Object.assign(Object.create(asked) as ToolApproval.PendingApproval, { arguments: args })
+      const approving = approve(forged)
+      args.path = "/tmp/x"
+      assert.strictEqual(yield* ending(approving), "a rm")
+      // Each look sees something else.
+      for (let at = 1; at <= 8; at++) {
+        const pending = yield* pendingOf(call("a__rm", { path: "/tmp/y" }))
+        let looks = 0
+        const turning = Object.assign(Object.create(pending) as ToolApproval.PendingApproval, {
+          arguments: Object.defineProperty({}, "path", {
+            enumerable: true,
+            get: () => ++looks === at ? "/etc" : "/tmp/y"
+          })
+        })
+        yield* Effect.exit(approve(turning))
+      }
+      const paths = new Set((yield* sentArguments(a)).map((_) => (_ as { readonly path: string }).path))
+      assert.deepStrictEqual([...paths].sort(), ["/tmp/x", "/tmp/y"])
+    }))
+
+  it.scoped("is decoded as a frozen copy", () =>
+    Effect.gen(function*() {
+      const a = yield* Kit.server("a", ["rm"])
+      const { call } = (yield* Kit.toolset([a], always)).for()
+      const json = { ...ToolApproval.encode(yield* pendingOf(call("a__rm", { path: { of: "/tmp/x" } }))) }
+      const given = { path: { of: "/tmp/x" } }
+      const decoded = Either.getOrThrow(ToolApproval.decode({ ...json, arguments: given }))
+      given.path.of = "/etc"
+      assert.deepStrictEqual(decoded.arguments, { path: { of: "/tmp/x" } })
+      assert.isTrue(Object.isFrozen(decoded.arguments) && Object.isFrozen(decoded.arguments.path))
     }))
 })

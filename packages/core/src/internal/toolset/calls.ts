@@ -118,27 +118,28 @@ export class Calls<Request, R, A> {
     pending: ToolApproval.PendingApproval,
     options?: CallOptions<B>
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
-    // What is approved is what is called, whatever happens to this value meanwhile.
-    const args = Canonical.snapshot(pending.arguments) ?? pending.arguments
-    const ready = this.after(pending, options, (found) =>
-      Effect.gen(this, function*() {
-        const known = found(yield* this.find(pending, pending.server, options))
-        const { connection, tool } = yield* this.asItIs(known, options)
-        found(tool)
-        yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
-        return { tool, args, connection }
-      }))
-    return Effect.zipRight(this.use(pending), ready)
+    return Effect.flatMap(this.use(pending), (asked) =>
+      this.after(asked, options, (found) =>
+        Effect.gen(this, function*() {
+          const known = found(yield* this.find(asked, asked.server, options))
+          const { connection, tool } = yield* this.asItIs(known, options)
+          found(tool)
+          const problem = Pending.problemWith(asked, tool.definition)
+          if (problem !== undefined) return yield* unusable(asked, problem)
+          const args = asked.arguments
+          yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
+          return { tool, args, connection }
+        })))
   }
 
   reject(pending: ToolApproval.PendingApproval, reason = ""): Effect.Effect<ToolResult<never>, McpError.ConfigInvalid> {
-    return Effect.as(this.use(pending), {
+    return Effect.map(this.use(pending), ({ name }) => ({
       _tag: "Rejected",
       reason,
-      text: `The call of "${McpError.displayText(pending.name, 256)}" was rejected by a person${
+      text: `The call of "${McpError.displayText(name, 256)}" was rejected by a person${
         reason === "" ? "" : `: ${McpError.displayText(reason, 2000)}`
       }. It has not run.`
-    })
+    }))
   }
 
   // ---------------------------------------------------------------------------------------------
@@ -333,7 +334,8 @@ export class Calls<Request, R, A> {
   /** Approval, of a person. */
   private askFor(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<never, CallError> {
     const { id, approvalExpiresIn } = this.parts.settings
-    const call = { toolset: id, server: tool.server, tool: tool.tool, name: tool.name, arguments: args }
+    const { definition, name, server } = tool
+    const call = { toolset: id, server, tool: tool.tool, name, arguments: args, definition }
     return Effect.flatMap(Pending.make(call, { expiresIn: approvalExpiresIn }), (pending) =>
       Effect.fail(
         new ToolApproval.ApprovalRequired({
@@ -345,18 +347,20 @@ export class Calls<Request, R, A> {
       ))
   }
 
-  /** Takes the answer of a person, once. */
-  private use(pending: ToolApproval.PendingApproval): Effect.Effect<void, McpError.ConfigInvalid> {
+  /** Takes the answer of a person, once: what was approved or rejected, whatever happens to the application's value meanwhile. */
+  private use(
+    pending: ToolApproval.PendingApproval
+  ): Effect.Effect<ToolApproval.PendingApproval, McpError.ConfigInvalid> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const { settings: { id }, source } = this.parts
-      const problem = pending.toolset !== id
-        ? `is for the toolset "${McpError.displayText(pending.toolset, 256)}", not for "${id}"`
-        : !Pending.isIntact(pending)
-        ? "is not what approval was asked for"
-        : ToolApproval.isExpired(pending, now)
+      const asked = Pending.intact(pending)
+      if (asked === undefined) return Effect.fail(unusable(pending, "is not what approval was asked for"))
+      const problem = asked.toolset !== id
+        ? `is for the toolset "${McpError.displayText(asked.toolset, 256)}", not for "${id}"`
+        : ToolApproval.isExpired(asked, now)
         ? "has expired; the call must be made anew"
-        : source.answered(pending.server).take(pending)
-      return problem === undefined ? Effect.void : Effect.fail(unusable(pending, problem))
+        : source.answered(asked.server).take(asked)
+      return problem === undefined ? Effect.succeed(asked) : Effect.fail(unusable(asked, problem))
     })
   }
 
@@ -532,8 +536,9 @@ const isAsked = (tool: AgentTool, asked: Asked): boolean =>
 const identityOf = ({ server, tool }: AgentTool): ToolNaming.ToolIdentity => ({ server, tool })
 
 /** What no model is told, because it is the caller who has to do something. */
-const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> =>
-  error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash"
+const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> | McpError.ConfigInvalid =>
+  error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash" ||
+  (error._tag === "ConfigInvalid" && error.operation === approving)
 
 const isThenable = (u: unknown): u is PromiseLike<unknown> =>
   typeof u === "object" && u !== null && typeof (u as { readonly then?: unknown }).then === "function"
@@ -585,10 +590,12 @@ const notFound = (
     detail
   })
 
+const approving = "approve"
+
 const unusable = (pending: ToolApproval.PendingApproval, problem: string): McpError.ConfigInvalid =>
   new McpError.ConfigInvalid({
     server: McpError.displayText(pending.server, 256),
-    operation: "approve",
+    operation: approving,
     executed: "no",
     problems: [{ field: "pending", problem }]
   })
