@@ -62,7 +62,8 @@ export const of = <A>(name: string, convert: ToolOutput<A>["convert"]): ToolOutp
 
 /**
  * Parts. `structured` decides between structured content and the texts in which a server repeats it: `"prefer"` puts
- * it first and leaves those texts out, `"append"` puts it last where no text repeats it, `"ignore"` leaves it out.
+ * it first and leaves those texts out, `"append"` puts it last where no text is all of it, `"ignore"` leaves it out. A text says more, and stays, where it has numbers that a
+ * number can't hold exactly, annotations, or `_meta`.
  * What is said only once stays, except with `"ignore"`; of a failure, every text stays. `single: "unwrap"`: a single
  * part without the list.
  *
