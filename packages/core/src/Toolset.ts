@@ -147,7 +147,7 @@ export interface ToolsetOptions<in Request, out R, out A> extends ServerOptions<
    * approvals: one for each policy, the same in every process. Default: `"tools"`.
    */
   readonly id?: string | undefined
-  /** The servers whose tools are in it. Default: all that are active. */
+  /** The servers whose tools are in it. Default: all that are active. No other one is opened, whatever is called. */
   readonly only?: ReadonlyArray<string> | undefined
   /** What is settled otherwise for single servers. */
   readonly servers?: { readonly [server: string]: ServerOptions<Request, R, A> } | undefined

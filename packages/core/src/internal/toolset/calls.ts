@@ -523,7 +523,9 @@ export class Calls<Request, R, A> {
     options: CallOptions<B> | undefined
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
     const server = tool?.server ?? error.server
-    const failure = options?.failure ?? this.parts.settings.of(server).failure
+    // The id of the toolset is in the place of a server that is not known, and may be the name of one.
+    const known = tool?.server ?? (typeof asked === "string" ? undefined : asked.server)
+    const failure = options?.failure ?? this.parts.settings.of(known).failure
     const name = tool?.name ?? (typeof asked === "string" ? asked : idOf(asked.server, asked.tool))
     const call = { server, tool: tool?.tool ?? name, name: McpError.displayText(name, 256) }
     return Effect.map(Failure.handle(failure, error, call), (text) => ({ _tag: "Failure", tool, text, error }))

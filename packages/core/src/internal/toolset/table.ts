@@ -56,7 +56,8 @@ export class Table {
   /** By its name, or by what tells it whatever its name is. */
   find(asked: string | ToolNaming.ToolIdentity): AgentTool | undefined {
     if (typeof asked === "string") return this.byName.get(asked)
-    this.byId ??= new Map(this.tools.map((_) => [_.id, _]))
+    // Of a tool that is listed twice the first is the one that its server's catalogue finds, too.
+    this.byId ??= new Map([...this.tools].reverse().map((_) => [_.id, _]))
     return this.byId.get(idOf(asked.server, asked.tool))
   }
 
