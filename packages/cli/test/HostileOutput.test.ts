@@ -2,7 +2,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawnSync } from "node:child_process"
-import { assertHarmless, assertPlain, command, hasTerminal, patient, type Place, place, run, start } from "./hostile/command.js"
+import {
+  assertHarmless,
+  assertPlain,
+  command,
+  hasTerminal,
+  patient,
+  type Place,
+  place,
+  run,
+  start
+} from "./hostile/command.js"
 import { until } from "./hostile/processes.js"
 
 const commands: ReadonlyArray<ReadonlyArray<string>> = [

@@ -22,14 +22,16 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { problemsOf } from "./internal/config/problems.js"
+import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
 import * as Rules from "./internal/toolset/approvalRules.js"
+import { isToolRequest } from "./internal/toolset/asker.js"
 import * as Canonical from "./internal/toolset/canonical.js"
 import * as Deciding from "./internal/toolset/decision.js"
 import * as PatternList from "./internal/toolset/patternList.js"
 import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
-import { isToolRequest, type ToolRequest } from "./ToolRequest.js"
+import type { ToolRequest } from "./ToolRequest.js"
 
 /**
  * @since 0.1.0
@@ -161,7 +163,7 @@ export const destructive: ToolApproval = from((call) =>
   !(call.trusted === true && call.annotations?.readOnlyHint === true)
 )
 
-const owner = "<tool approval>"
+const owner = owners.toolApproval
 
 const checks = {
   otherwise: (value: unknown): Check.Checked<boolean> =>
@@ -336,7 +338,7 @@ export const decode = (json: unknown): Either.Either<PendingApproval, McpError.C
     decodeUnknown(json),
     (error) =>
       new McpError.ConfigInvalid({
-        server: "<pending approval>",
+        server: owners.pendingApproval,
         operation: "approve",
         executed: "no",
         problems: problemsOf(error)

@@ -70,7 +70,10 @@ export interface AgentTool {
  */
 export interface ToolList {
   readonly tools: ReadonlyArray<AgentTool>
-  /** The servers whose tools are not there, or may be out of date, and why. */
+  /**
+   * The servers whose tools are not there, or may be out of date, and why. `UnknownServer`: a name in `only` or `servers` that no
+   * server has, so that what is settled for it holds for nobody.
+   */
   readonly problems: ReadonlyArray<{ readonly server: string; readonly error: McpError.McpError }>
 }
 
@@ -147,9 +150,12 @@ export interface ToolsetOptions<in Request, out R, out A> extends ServerOptions<
    * approvals: one for each policy, the same in every process. Default: `"tools"`.
    */
   readonly id?: string | undefined
-  /** The servers whose tools are in it. Default: all that are active. No other one is opened, whatever is called. */
+  /**
+   * The servers whose tools are in it; no other one is opened, whatever is called. One that nobody has configured is a problem of
+   * the listing. Default: all that are active.
+   */
   readonly only?: ReadonlyArray<string> | undefined
-  /** What is settled otherwise for single servers. */
+  /** What is settled otherwise for single servers. One that nobody has configured is a problem of the listing. */
   readonly servers?: { readonly [server: string]: ServerOptions<Request, R, A> } | undefined
   /** Default: `ToolNaming.prefixed`. */
   readonly naming?: ToolNaming.ToolNaming | undefined

@@ -19,6 +19,7 @@ import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, CallError, CallHook, CallOptions, OutgoingCall, ToolResult } from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
+import { owners } from "../errors/owners.js"
 import { inTime } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
@@ -65,6 +66,8 @@ export class Calls<Request, R, A> {
 
   call<B>(asked: Asked, input: unknown, options?: CallOptions<B>): Effect.Effect<ToolResult<A | B>, CallError, R> {
     return Effect.suspend(() => {
+      const { problems } = this.parts.source
+      if (!problems.isChecked) return Effect.zipRight(problems.check, this.call(asked, input, options))
       const ready = this.atOnce(asked, input)
       if (ready === undefined) return this.stepByStep(asked, input, options)
       return Either.isRight(ready)
@@ -99,9 +102,8 @@ export class Calls<Request, R, A> {
     input: unknown,
     options: CallOptions<B> | undefined
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
-    const { settings } = this.parts
     return this.after(asked, options, (found) =>
-      Effect.flatMap(this.find(asked, settings.id, options), (known) => {
+      Effect.flatMap(this.find(asked, options), (known) => {
         found(known)
         const read = Arguments.read(known, input, this.isNullable(known))
         const kept = Either.flatMap(read, (written) => this.kept(known, written))
@@ -118,18 +120,21 @@ export class Calls<Request, R, A> {
     pending: ToolApproval.PendingApproval,
     options?: CallOptions<B>
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
-    return Effect.flatMap(this.use(pending), (asked) =>
-      this.after(asked, options, (found) =>
-        Effect.gen(this, function*() {
-          const known = found(yield* this.find(asked, asked.server, options))
-          const { connection, tool } = yield* this.asItIs(known, options)
-          found(tool)
-          const problem = Pending.problemWith(asked, tool.definition)
-          if (problem !== undefined) return yield* unusable(asked, problem)
-          const args = asked.arguments
-          yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
-          return { tool, args, connection }
-        })))
+    return Effect.flatMap(
+      this.use(pending),
+      (asked) =>
+        this.after(asked, options, (found) =>
+          Effect.gen(this, function*() {
+            const known = found(yield* this.find(asked, options))
+            const { connection, tool } = yield* this.asItIs(known, options)
+            found(tool)
+            const problem = Pending.problemWith(asked, tool.definition)
+            if (problem !== undefined) return yield* unusable(asked, problem)
+            const args = asked.arguments
+            yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
+            return { tool, args, connection }
+          }))
+    )
   }
 
   reject(pending: ToolApproval.PendingApproval, reason = ""): Effect.Effect<ToolResult<never>, McpError.ConfigInvalid> {
@@ -164,7 +169,6 @@ export class Calls<Request, R, A> {
   /** The tool, if it is shown. */
   private find(
     asked: Asked,
-    where: string,
     options: McpConnection.CallOptions | undefined
   ): Effect.Effect<AgentTool, CallError, R> {
     const { settings, source: { lists }, tables } = this.parts
@@ -172,15 +176,14 @@ export class Calls<Request, R, A> {
       const table = tables.known(current)
       const tool = table?.find(asked)
       return tool !== undefined && settings.of(tool.server).filter === undefined
-        ? this.unlessMoved(asked, where, tool, table!)
-        : this.lookFor(asked, where, current, options)
+        ? this.unlessMoved(asked, tool, table!)
+        : this.lookFor(asked, current, options)
     })
   }
 
   /** What is not known is looked for once more. */
   private lookFor(
     asked: Asked,
-    where: string,
     current: ToolLists,
     options: McpConnection.CallOptions | undefined
   ): Effect.Effect<AgentTool, CallError, R> {
@@ -192,26 +195,26 @@ export class Calls<Request, R, A> {
       }
       const tool = table.find(asked)
       if (tool !== undefined && (yield* this.visible.shows(tool))) {
-        return yield* this.unlessMoved(asked, where, tool, table)
+        return yield* this.unlessMoved(asked, tool, table)
       }
       if (table.clash !== undefined) {
         // Where not all tools can have names together, those that are shown may.
         const { list, table } = yield* this.visible.offered
         const shown = list.tools.find((_) => isAsked(_, asked))
-        if (shown !== undefined) return yield* this.unlessMoved(asked, where, shown, table)
+        if (shown !== undefined) return yield* this.unlessMoved(asked, shown, table)
       }
-      return yield* notFound(where, asked)
+      const end = yield* this.parts.source.end
+      return yield* end === undefined ? notFound(asked) : ended(asked, end)
     })
   }
 
   /** Who was given a name for one tool does not mean another one with it. */
   private unlessMoved(
     asked: Asked,
-    where: string,
     tool: AgentTool,
     table: Table
   ): Effect.Effect<AgentTool, McpError.ToolNotFound> {
-    return this.hasMoved(asked, tool, table) ? notFound(where, asked, Failure.nameHasMoved) : Effect.succeed(tool)
+    return this.hasMoved(asked, tool, table) ? notFound(asked, Failure.nameHasMoved) : Effect.succeed(tool)
   }
 
   private hasMoved(asked: Asked, tool: AgentTool, table: Table): boolean {
@@ -270,7 +273,7 @@ export class Calls<Request, R, A> {
       }
       const definition = tools.find(tool.tool)
       if (definition === undefined) return gone(tool)
-      return Effect.flatMap(this.find(identityOf(tool), tool.server, options), (tool) =>
+      return Effect.flatMap(this.find(identityOf(tool), options), (tool) =>
         Effect.flatMap(
           this.parts.source.connection(tool.server),
           (connection): Effect.Effect<Current, CallError, R> =>
@@ -523,7 +526,7 @@ export class Calls<Request, R, A> {
     options: CallOptions<B> | undefined
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
     const server = tool?.server ?? error.server
-    // The id of the toolset is in the place of a server that is not known, and may be the name of one.
+    // Whose tool it would be whose name no tool has, nobody knows, whatever the error names.
     const known = tool?.server ?? (typeof asked === "string" ? undefined : asked.server)
     const failure = options?.failure ?? this.parts.settings.of(known).failure
     const name = tool?.name ?? (typeof asked === "string" ? asked : idOf(asked.server, asked.tool))
@@ -578,14 +581,24 @@ const changing = (tool: AgentTool): McpError.ToolNotFound =>
     detail: "its server changes it while it is decided about"
   })
 
+/** What a name means is for the toolset to say. */
+const ownerOf = (asked: Asked): string =>
+  typeof asked === "string" ? owners.toolset : McpError.displayText(asked.server, 256)
+
+/** Nothing is known of any tool any more. */
+const ended = (asked: Asked, { detail, reason }: McpError.ConnectionUnavailable): McpError.ConnectionUnavailable =>
+  new McpError.ConnectionUnavailable({
+    server: ownerOf(asked),
+    operation: "tools/call",
+    executed: "no",
+    reason,
+    detail
+  })
+
 /** The same for a tool that does not exist and for one that is not shown. */
-const notFound = (
-  server: string,
-  asked: Asked,
-  detail = "it is not among the tools that may be used"
-): McpError.ToolNotFound =>
+const notFound = (asked: Asked, detail = "it is not among the tools that may be used"): McpError.ToolNotFound =>
   new McpError.ToolNotFound({
-    server: McpError.displayText(server, 256),
+    server: ownerOf(asked),
     operation: "tools/call",
     executed: "no",
     tool: McpError.displayText(typeof asked === "string" ? asked : asked.tool, 256),

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import { PendingApproval } from "../../ToolApproval.js"
+import { owners } from "../errors/owners.js"
 import * as Check from "../options.js"
 import * as Canonical from "./canonical.js"
 import * as RandomId from "./randomId.js"
@@ -34,7 +35,7 @@ export const make = (
       { expiresIn: Check.bound },
       { expiresIn: null },
       options,
-      "<tool approval>"
+      owners.toolApproval
     )
     const { definition, name, server, tool, toolset } = call
     const args = Canonical.snapshot(call.arguments)
@@ -63,7 +64,8 @@ export const make = (
  * since then. Whoever goes on with the copy goes on with what was looked at.
  */
 export const intact = (pending: PendingApproval): PendingApproval | undefined => {
-  const { arguments: args, expiresAt, fingerprint, id, name, requestedAt, server, tool, toolFingerprint, toolset } = pending
+  const { arguments: args, expiresAt, fingerprint, id, name, requestedAt, server, tool, toolFingerprint, toolset } =
+    pending
   const copy = Canonical.isJsonObject(args) ? Canonical.snapshot(args) : undefined
   if (copy === undefined) return undefined
   const asked = { toolset, server, tool, name, arguments: copy, toolFingerprint }

@@ -8,7 +8,6 @@ import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
-import * as ToolFilter from "../../ToolFilter.js"
 import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
 import { shownAs } from "../shownAs.js"
@@ -16,6 +15,8 @@ import { together } from "../together.js"
 import { lacksRequest, missingRequest } from "./asker.js"
 import { Calls } from "./calls.js"
 import { instructionsOf } from "./instructions.js"
+import * as Listing from "./listing.js"
+import type { Problem } from "./problems.js"
 import * as Settings from "./settings.js"
 import * as ToolSource from "./source.js"
 import { type Found, type Table, Tables, type ToolLists } from "./table.js"
@@ -30,7 +31,7 @@ export const make = <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.
       Settings.make(options, Either.isLeft(from) ? from.left : []),
       (settings): Toolset<Request, R, A> => {
         // They are the caller's, who may change them.
-        const parts = new Parts(Either.getOrThrow(from)(settings.only), settings, { ...options })
+        const parts = new Parts(Either.getOrThrow(from)(settings), settings, { ...options })
         const toolset: Toolset<Request, R, A> = {
           id: settings.id,
           for: (...[request]) => new OwnToolbox(parts, request as Request | undefined),
@@ -70,7 +71,7 @@ class OwnToolbox<Request, R, A> implements Toolbox<R, A> {
     this.list = visible.list
     this.changes = Stream.suspend(() =>
       Stream.changesWith(
-        Stream.mapEffect(Stream.changesWith(parts.source.lists.changes, offerTheSame), () => visible.list),
+        Stream.mapEffect(Stream.changesWith(parts.source.changes, offerTheSame), () => visible.list),
         tellTheSame
       )
     )
@@ -128,7 +129,7 @@ export class Visible<Request, R, A> {
   get offered(): Effect.Effect<Offered, ListError, R> {
     const { settings, source, tables } = this.parts
     return Effect.flatMap(source.lists.tools, (lists) =>
-      Effect.flatMap(source.problems(lists), (problems) => {
+      Effect.flatMap(source.problems.of(lists), (problems) => {
         const missing = problems.filter((_) => _.isMissing)
         if (settings.onServerError === "fail" && missing.length > 0) return Effect.fail(failed(missing))
         return Effect.flatMap(tables.soon(lists), (table) =>
@@ -172,7 +173,7 @@ export class Visible<Request, R, A> {
   /** Nothing where no filter says anything. */
   private keptOf({ items, server }: ToolLists[number]): Kept | Effect.Effect<Kept, never, R> {
     const { filter } = this.parts.settings.of(server)
-    return filter === undefined ? undefined : ToolFilter.evaluateAll(filter, server, items, this.request)
+    return filter === undefined ? undefined : Listing.shownBy(filter, server, items, this.request)
   }
 
   /** Whether a filter has to know who asks, and that was not said. */
@@ -195,9 +196,10 @@ export class Visible<Request, R, A> {
  * Whether the servers offer the same tools. That a list is read again, and fails again, is no change: whoever follows reads
  * it, and would be the cause of it for ever.
  */
-const offerTheSame = (a: ToolLists, b: ToolLists): boolean =>
-  a.length === b.length && a.every((list, i) => {
-    const other = b[i]!
+const offerTheSame = (a: ToolSource.Offered, b: ToolSource.Offered): boolean =>
+  a.unknown.length === b.unknown.length && a.unknown.every((_, i) => _ === b.unknown[i]) &&
+  a.lists.length === b.lists.length && a.lists.every((list, i) => {
+    const other = b.lists[i]!
     return list.server === other.server && list.items === other.items && list.origin === other.origin &&
       (list.error === undefined) === (other.error === undefined)
   })
@@ -209,7 +211,7 @@ const tellTheSame = (a: ToolList, b: ToolList): boolean =>
     return server === other.server && error === other.error
   })
 
-const failed = (missing: ReadonlyArray<ToolSource.Problem>): McpError.McpError => {
+const failed = (missing: ReadonlyArray<Problem>): McpError.McpError => {
   const errors = missing.map((_) => _.error)
   const [{ operation, server }] = errors as [McpError.McpError]
   return errors.length === 1 ? errors[0]! : new McpError.ServersFailed({
