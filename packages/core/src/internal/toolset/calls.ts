@@ -19,7 +19,6 @@ import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, CallError, CallHook, CallOptions, OutgoingCall, ToolResult } from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
-import { owners } from "../errors/owners.js"
 import { inTime } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
@@ -27,10 +26,11 @@ import * as Canonical from "./canonical.js"
 import * as Failure from "./failure.js"
 import { isPlainObject } from "./patternList.js"
 import * as Pending from "./pending.js"
+import * as Refusals from "./refusals.js"
 import { idOf, type Table, type ToolLists } from "./table.js"
 import type { Parts, Visible } from "./toolset.js"
 
-type Asked = string | ToolNaming.ToolIdentity
+type Asked = Refusals.Asked
 
 /** A call that may be made. */
 interface Ready {
@@ -129,7 +129,7 @@ export class Calls<Request, R, A> {
             const { connection, tool } = yield* this.asItIs(known, options)
             found(tool)
             const problem = Pending.problemWith(asked, tool.definition)
-            if (problem !== undefined) return yield* unusable(asked, problem)
+            if (problem !== undefined) return yield* Refusals.unusable(asked, problem)
             const args = asked.arguments
             yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
             return { tool, args, connection }
@@ -204,7 +204,7 @@ export class Calls<Request, R, A> {
         if (shown !== undefined) return yield* this.unlessMoved(asked, shown, table)
       }
       const end = yield* this.parts.source.end
-      return yield* end === undefined ? notFound(asked) : ended(asked, end)
+      return yield* end === undefined ? Refusals.notFound(asked) : Refusals.ended(asked, end)
     })
   }
 
@@ -214,7 +214,7 @@ export class Calls<Request, R, A> {
     tool: AgentTool,
     table: Table
   ): Effect.Effect<AgentTool, McpError.ToolNotFound> {
-    return this.hasMoved(asked, tool, table) ? notFound(asked, Failure.nameHasMoved) : Effect.succeed(tool)
+    return this.hasMoved(asked, tool, table) ? Refusals.notFound(asked, Failure.nameHasMoved) : Effect.succeed(tool)
   }
 
   private hasMoved(asked: Asked, tool: AgentTool, table: Table): boolean {
@@ -272,7 +272,7 @@ export class Calls<Request, R, A> {
         return Effect.fail(Errors.about(read.error, "tools/call", "no"))
       }
       const definition = tools.find(tool.tool)
-      if (definition === undefined) return gone(tool)
+      if (definition === undefined) return Refusals.gone(tool)
       return Effect.flatMap(this.find(identityOf(tool), options), (tool) =>
         Effect.flatMap(
           this.parts.source.connection(tool.server),
@@ -280,7 +280,7 @@ export class Calls<Request, R, A> {
             // Compared with what was read, and not with that of the tool: a copy of a connection may have lists of its own.
             connection.catalog.tools.find(tool.tool) === definition
               ? Effect.succeed({ tool, connection })
-              : changing(tool)
+              : Refusals.changing(tool)
         ))
     })
   }
@@ -357,13 +357,13 @@ export class Calls<Request, R, A> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const { settings: { id }, source } = this.parts
       const asked = Pending.intact(pending)
-      if (asked === undefined) return Effect.fail(unusable(pending, "is not what approval was asked for"))
+      if (asked === undefined) return Effect.fail(Refusals.unusable(pending, "is not what approval was asked for"))
       const problem = asked.toolset !== id
         ? `is for the toolset "${McpError.displayText(asked.toolset, 256)}", not for "${id}"`
         : ToolApproval.isExpired(asked, now)
         ? "has expired; the call must be made anew"
         : source.answered(asked.server).take(asked)
-      return problem === undefined ? Effect.succeed(asked) : Effect.fail(unusable(asked, problem))
+      return problem === undefined ? Effect.succeed(asked) : Effect.fail(Refusals.unusable(asked, problem))
     })
   }
 
@@ -458,7 +458,7 @@ export class Calls<Request, R, A> {
   ): Effect.Effect<never, McpError.McpError> {
     return Effect.flatMap(
       Effect.option(inTime(tools.refresh, "tools/call", options)),
-      (read) => Effect.fail(read._tag === "Some" && tools.find(tool.tool) === undefined ? gone(tool) : error)
+      (read) => Effect.fail(read._tag === "Some" && tools.find(tool.tool) === undefined ? Refusals.gone(tool) : error)
     )
   }
 
@@ -543,7 +543,7 @@ const identityOf = ({ server, tool }: AgentTool): ToolNaming.ToolIdentity => ({ 
 /** What no model is told, because it is the caller who has to do something. */
 const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> | McpError.ConfigInvalid =>
   error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash" ||
-  (error._tag === "ConfigInvalid" && error.operation === approving)
+  (error._tag === "ConfigInvalid" && error.operation === Refusals.approving)
 
 const isThenable = (u: unknown): u is PromiseLike<unknown> =>
   typeof u === "object" && u !== null && typeof (u as { readonly then?: unknown }).then === "function"
@@ -561,56 +561,3 @@ const wireOf = (
 
 const withMeta = <O extends McpConnection.CallOptions>(options: O, meta: McpProtocol.JsonObject): O =>
   Object.keys(meta).length === 0 ? options : { ...options, meta }
-
-const gone = (tool: AgentTool): McpError.ToolNotFound =>
-  new McpError.ToolNotFound({
-    server: tool.server,
-    operation: "tools/call",
-    executed: "no",
-    tool: McpError.displayText(tool.tool, 256),
-    detail: "its server does not list it any more"
-  })
-
-/** It was decided about twice, and was another one each time. */
-const changing = (tool: AgentTool): McpError.ToolNotFound =>
-  new McpError.ToolNotFound({
-    server: tool.server,
-    operation: "tools/call",
-    executed: "no",
-    tool: McpError.displayText(tool.tool, 256),
-    detail: "its server changes it while it is decided about"
-  })
-
-/** What a name means is for the toolset to say. */
-const ownerOf = (asked: Asked): string =>
-  typeof asked === "string" ? owners.toolset : McpError.displayText(asked.server, 256)
-
-/** Nothing is known of any tool any more. */
-const ended = (asked: Asked, { detail, reason }: McpError.ConnectionUnavailable): McpError.ConnectionUnavailable =>
-  new McpError.ConnectionUnavailable({
-    server: ownerOf(asked),
-    operation: "tools/call",
-    executed: "no",
-    reason,
-    detail
-  })
-
-/** The same for a tool that does not exist and for one that is not shown. */
-const notFound = (asked: Asked, detail = "it is not among the tools that may be used"): McpError.ToolNotFound =>
-  new McpError.ToolNotFound({
-    server: ownerOf(asked),
-    operation: "tools/call",
-    executed: "no",
-    tool: McpError.displayText(typeof asked === "string" ? asked : asked.tool, 256),
-    detail
-  })
-
-const approving = "approve"
-
-const unusable = (pending: ToolApproval.PendingApproval, problem: string): McpError.ConfigInvalid =>
-  new McpError.ConfigInvalid({
-    server: McpError.displayText(pending.server, 256),
-    operation: approving,
-    executed: "no",
-    problems: [{ field: "pending", problem }]
-  })
