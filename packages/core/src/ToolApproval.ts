@@ -19,6 +19,7 @@
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { problemsOf } from "./internal/config/problems.js"
 import { where } from "./internal/errors/facts.js"
@@ -259,7 +260,14 @@ const question = (call: Call): Deciding.Question => ({
   consequence: "so the call needs approval"
 })
 
-const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare(Canonical.isJsonObject, {
+/** Read as a frozen copy, so that nobody changes what was checked. */
+const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare([], {
+  decode: () => (input, _, ast) => {
+    const copy = Canonical.isJsonObject(input) ? Canonical.snapshot(input) : undefined
+    return copy === undefined ? ParseResult.fail(new ParseResult.Type(ast, input)) : ParseResult.succeed(copy)
+  },
+  encode: () => (input) => ParseResult.succeed(input as McpProtocol.JsonObject)
+}, {
   identifier: "JsonObject",
   jsonSchema: { type: "object" },
   message: () => "must be a JSON object"
@@ -272,7 +280,10 @@ const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare(Canonic
  * `fingerprint` is a digest of toolset, server, tool, name and arguments: of what a person is shown, and of what is called. A
  * value in which one of them is another than it was can't be made or decoded, so nobody approves one call and gets another
  * by accident. It is no signature: whoever can write to where these values are stored can make up new ones. The arguments
- * are those of the model, and may hold secrets.
+ * are those of the model, and may hold secrets. They are read as a frozen copy.
+ *
+ * `toolFingerprint` is a digest of what the server said of the tool: its name, title, description, annotations and schemas. Where
+ * it says something else by then, nothing is called. Without it a value can be read and rejected, and not approved.
  *
  * @since 0.1.0
  * @category pending approvals
@@ -294,7 +305,8 @@ export class PendingApproval extends Schema.Class<PendingApproval>("@mcp-runtime
     requestedAt: Schema.Int,
     /** Milliseconds since 1970; without it, it does not expire. */
     expiresAt: Schema.optional(Schema.Int),
-    fingerprint: Schema.String
+    fingerprint: Schema.String,
+    toolFingerprint: Schema.optional(Schema.String)
   }).pipe(
     Schema.filter((_) =>
       !Canonical.isOfThisVersion(_.fingerprint)

@@ -13,6 +13,9 @@
  * | `ohMyPi` | `mcp__web_search` | one keeps it, the others end in a hash |
  * | `pydanticAi` | `web_search` | error |
  *
+ * Where names depend on what else there is, one can become that of another tool when servers come and go. A toolbox that has given
+ * out a name for one tool does not call another one by it before it has listed again.
+ *
  * @since 0.1.0
  */
 import * as Either from "effect/Either"

@@ -150,7 +150,10 @@ export interface ToolsetOptions<in Request, out R, out A> extends ServerOptions<
    * approvals: one for each policy, the same in every process. Default: `"tools"`.
    */
   readonly id?: string | undefined
-  /** The servers whose tools are in it. One that nobody has configured is a problem of the listing. Default: all that are active. */
+  /**
+   * The servers whose tools are in it; no other one is opened, whatever is called. One that nobody has configured is a problem of
+   * the listing. Default: all that are active.
+   */
   readonly only?: ReadonlyArray<string> | undefined
   /** What is settled otherwise for single servers. One that nobody has configured is a problem of the listing. */
   readonly servers?: { readonly [server: string]: ServerOptions<Request, R, A> } | undefined
@@ -251,7 +254,8 @@ export interface Toolbox<out R, out A> {
   readonly changes: Stream.Stream<ToolList, ListError, R>
   /**
    * Calls a tool: by its name, or by what tells it. Arguments may be JSON as text. A tool that the filter does not show does
-   * not exist. Where it needs approval it fails with `ToolApproval.ApprovalRequired`.
+   * not exist, nor does one whose name was that of another tool in the last list. Where it needs approval it fails with
+   * `ToolApproval.ApprovalRequired`.
    */
   readonly call: {
     <B>(
@@ -267,7 +271,7 @@ export interface Toolbox<out R, out A> {
   }
   /**
    * Makes the call that waited for approval. It is not asked for again, and each is made once, whichever toolset over the same
-   * manager or connection it is approved through: it is used up even where the call fails before anything is sent.
+   * manager or connection it is approved through: it is used up even where the call fails before anything is sent. Where the server says something else of the tool by then it fails with `ConfigInvalid`.
    */
   readonly approve: {
     <B>(

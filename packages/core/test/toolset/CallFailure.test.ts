@@ -74,6 +74,20 @@ describe("a failure", () => {
       assert.strictEqual(yield* ending(call("a__x", "", { failure: said("text") })), "Failure RemoteError")
     }))
 
+  it.scoped("of a name that no tool has is told as the toolset wants it, whatever its servers are called", () =>
+    Effect.gen(function*() {
+      const all = yield* Kit.servers({ a: ["x"], tools: ["x"] })
+      const { call } = (yield* Kit.toolset(all, {
+        failure: said("toolset"),
+        servers: { tools: { failure: said("server") }, "": { failure: said("no server") } }
+      })).for()
+      const textOf = (tool: string | ToolNaming.ToolIdentity) => Effect.map(failed(call(tool)), (_) => _.text)
+      assert.strictEqual(yield* textOf("no_such_tool"), "toolset")
+      // By identity it is known whose tool was asked for.
+      assert.strictEqual(yield* textOf({ server: "a", tool: "y" }), "toolset")
+      assert.strictEqual(yield* textOf({ server: "tools", tool: "y" }), "server")
+    }))
+
   it.scoped("is made a text with the services of the application", () =>
     Effect.gen(function*() {
       class Words extends Context.Tag("Words")<Words, string>() {}

@@ -3,6 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { McpProtocol } from "@mcp-runtime/core"
+import * as ToolApproval from "@mcp-runtime/core/ToolApproval"
 import * as ToolFilter from "@mcp-runtime/core/ToolFilter"
 import * as Toolset from "@mcp-runtime/core/Toolset"
 import { Effect, Option, Stream, type Types } from "effect"
@@ -94,6 +95,15 @@ describe("options", () => {
       for (const root of [null, "x", [], 1]) {
         assert.deepStrictEqual(yield* problemsOf(source, { servers: { a: root } }), ["servers.a.(root)"])
       }
+      // They would be accepted, and say nothing.
+      const approvals = new Map([["a", { approval: ToolApproval.always }]])
+      assert.deepStrictEqual(yield* problemsOf(source, { servers: approvals }), ["servers"])
+      assert.deepStrictEqual(
+        yield* problemsOf(source, { servers: { a: new Map(Object.entries(approvals.get("a")!)) } }),
+        [
+          "servers.a.(root)"
+        ]
+      )
       assert.strictEqual((yield* all[0]!.server.stats).attempts, 0)
     }))
 

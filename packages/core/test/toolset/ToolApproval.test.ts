@@ -304,7 +304,7 @@ describe("pending", () => {
       args.list.push(2)
       assert.deepStrictEqual(pending.arguments, { list: [1] })
       assert.isTrue(Object.isFrozen(pending.arguments) && Object.isFrozen(pending.arguments.list))
-      assert.isTrue(Pending.isIntact(pending))
+      assert.isDefined(Pending.intact(pending))
     }))
 
   it.effect("what can't be written is refused", () =>
@@ -341,7 +341,7 @@ describe("pending", () => {
             assert.instanceOf(again, ToolApproval.PendingApproval)
             assert.deepStrictEqual({ ...again }, { ...pending })
             assert.strictEqual(JSON.stringify(ToolApproval.encode(again)), JSON.stringify(ToolApproval.encode(pending)))
-            assert.isTrue(Pending.isIntact(again))
+            assert.isDefined(Pending.intact(again))
           }
         ),
         { numRuns: 300 }
@@ -417,9 +417,9 @@ describe("pending", () => {
       }
       assert.throws(() => new ToolApproval.PendingApproval({ ...pending, tool: "pay_all" }))
       Object.assign(pending, { arguments: { amount: 1000 } })
-      assert.isFalse(Pending.isIntact(pending))
+      assert.isUndefined(Pending.intact(pending))
       Object.assign(pending, { arguments: [1] })
-      assert.isFalse(Pending.isIntact(pending))
+      assert.isUndefined(Pending.intact(pending))
     }))
 
   it.effect("what another version has stored can't be checked, and says so", () =>

@@ -19,7 +19,6 @@ import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, CallError, CallHook, CallOptions, OutgoingCall, ToolResult } from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
-import { owners } from "../errors/owners.js"
 import { inTime } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
@@ -27,10 +26,11 @@ import * as Canonical from "./canonical.js"
 import * as Failure from "./failure.js"
 import { isPlainObject } from "./patternList.js"
 import * as Pending from "./pending.js"
-import { idOf, type ToolLists } from "./table.js"
+import * as Refusals from "./refusals.js"
+import { idOf, type Table, type ToolLists } from "./table.js"
 import type { Parts, Visible } from "./toolset.js"
 
-type Asked = string | ToolNaming.ToolIdentity
+type Asked = Refusals.Asked
 
 /** A call that may be made. */
 interface Ready {
@@ -49,7 +49,7 @@ interface Refused {
 /** A tool as its server has it now. */
 interface Current {
   readonly tool: AgentTool
-  readonly connection?: McpConnection.McpConnection
+  readonly connection: McpConnection.McpConnection
 }
 
 /** A server that took back a tool without a word says so when it is called. */
@@ -80,8 +80,9 @@ export class Calls<Request, R, A> {
   private atOnce(asked: Asked, input: unknown): Either.Either<Ready, Refused> | undefined {
     const { settings, source: { atOnce }, tables } = this.parts
     if (atOnce === undefined) return undefined
-    const tool = tables.known(atOnce.tools())?.find(asked)
-    if (tool === undefined) return undefined
+    const table = tables.known(atOnce.tools())
+    const tool = table?.find(asked)
+    if (table === undefined || tool === undefined || this.hasMoved(asked, tool, table)) return undefined
     const { approval, filter, validateArguments } = settings.of(tool.server)
     const connection = atOnce.connection(tool.server)
     if (filter !== undefined || approval !== ToolApproval.never || connection === undefined) return undefined
@@ -101,7 +102,6 @@ export class Calls<Request, R, A> {
     input: unknown,
     options: CallOptions<B> | undefined
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
-    const { settings } = this.parts
     return this.after(asked, options, (found) =>
       Effect.flatMap(this.find(asked, options), (known) => {
         found(known)
@@ -109,14 +109,9 @@ export class Calls<Request, R, A> {
         const kept = Either.flatMap(read, (written) => this.kept(known, written))
         if (Either.isLeft(kept)) return Effect.fail(kept.left)
         const args = kept.right
-        return Effect.flatMap(this.asItIs(known, options), ({ connection, tool }) => {
-          found(tool)
-          const { approval, validateArguments } = settings.of(tool.server)
-          const checked = Arguments.check(tool, args, validateArguments)
-          if (Either.isLeft(checked)) return Effect.fail(checked.left)
-          return approval === ToolApproval.never
-            ? Effect.succeed<Ready>({ tool, args, connection })
-            : Effect.as(this.unlessApprovalIsNeeded(tool, args), { tool, args })
+        return Effect.flatMap(this.asItIs(known, options), (current) => {
+          found(current.tool)
+          return this.unlessApprovalIsNeeded(current, args, options, true)
         })
       }))
   }
@@ -125,27 +120,31 @@ export class Calls<Request, R, A> {
     pending: ToolApproval.PendingApproval,
     options?: CallOptions<B>
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
-    // What is approved is what is called, whatever happens to this value meanwhile.
-    const args = Canonical.snapshot(pending.arguments) ?? pending.arguments
-    const ready = this.after(pending, options, (found) =>
-      Effect.gen(this, function*() {
-        const known = found(yield* this.find(pending, options))
-        const { connection, tool } = yield* this.asItIs(known, options)
-        found(tool)
-        yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
-        return { tool, args, connection }
-      }))
-    return Effect.zipRight(this.use(pending), ready)
+    return Effect.flatMap(
+      this.use(pending),
+      (asked) =>
+        this.after(asked, options, (found) =>
+          Effect.gen(this, function*() {
+            const known = found(yield* this.find(asked, options))
+            const { connection, tool } = yield* this.asItIs(known, options)
+            found(tool)
+            const problem = Pending.problemWith(asked, tool.definition)
+            if (problem !== undefined) return yield* Refusals.unusable(asked, problem)
+            const args = asked.arguments
+            yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
+            return { tool, args, connection }
+          }))
+    )
   }
 
   reject(pending: ToolApproval.PendingApproval, reason = ""): Effect.Effect<ToolResult<never>, McpError.ConfigInvalid> {
-    return Effect.as(this.use(pending), {
+    return Effect.map(this.use(pending), ({ name }) => ({
       _tag: "Rejected",
       reason,
-      text: `The call of "${McpError.displayName(pending.name)}" was rejected by a person${
+      text: `The call of "${McpError.displayName(name)}" was rejected by a person${
         reason === "" ? "" : `: ${McpError.displayText(reason, 2000)}`
       }. It has not run.`
-    })
+    }))
   }
 
   // ---------------------------------------------------------------------------------------------
@@ -174,9 +173,10 @@ export class Calls<Request, R, A> {
   ): Effect.Effect<AgentTool, CallError, R> {
     const { settings, source: { lists }, tables } = this.parts
     return Effect.flatMap(lists.current, (current) => {
-      const tool = tables.known(current)?.find(asked)
+      const table = tables.known(current)
+      const tool = table?.find(asked)
       return tool !== undefined && settings.of(tool.server).filter === undefined
-        ? Effect.succeed(tool)
+        ? this.unlessMoved(asked, tool, table!)
         : this.lookFor(asked, current, options)
     })
   }
@@ -194,16 +194,31 @@ export class Calls<Request, R, A> {
         table = yield* tables.soon(yield* this.readFor(asked, options))
       }
       const tool = table.find(asked)
-      if (tool !== undefined && (yield* this.visible.shows(tool))) return tool
+      if (tool !== undefined && (yield* this.visible.shows(tool))) {
+        return yield* this.unlessMoved(asked, tool, table)
+      }
       if (table.clash !== undefined) {
         // Where not all tools can have names together, those that are shown may.
-        const { tools } = yield* this.visible.list
-        const shown = tools.find((_) => isAsked(_, asked))
-        if (shown !== undefined) return shown
+        const { list, table } = yield* this.visible.offered
+        const shown = list.tools.find((_) => isAsked(_, asked))
+        if (shown !== undefined) return yield* this.unlessMoved(asked, shown, table)
       }
       const end = yield* this.parts.source.end
-      return yield* end === undefined ? notFound(asked) : ended(asked, end)
+      return yield* end === undefined ? Refusals.notFound(asked) : Refusals.ended(asked, end)
     })
+  }
+
+  /** Who was given a name for one tool does not mean another one with it. */
+  private unlessMoved(
+    asked: Asked,
+    tool: AgentTool,
+    table: Table
+  ): Effect.Effect<AgentTool, McpError.ToolNotFound> {
+    return this.hasMoved(asked, tool, table) ? Refusals.notFound(asked, Failure.nameHasMoved) : Effect.succeed(tool)
+  }
+
+  private hasMoved(asked: Asked, tool: AgentTool, table: Table): boolean {
+    return typeof asked === "string" && this.visible.hasMoved(asked, tool, table)
   }
 
   /** The lists once more: of the one server where it is known which, and not for longer than the call may take. */
@@ -226,8 +241,8 @@ export class Calls<Request, R, A> {
   }
 
   /**
-   * The tool as its server has it now: where its list is out of date it is read first, so that everything that follows is
-   * decided about what is called.
+   * The tool as its server has it now: where its list is out of date it is read first, and where it has changed while a filter
+   * thought the filter is asked again, so that everything that follows is decided about what is called.
    */
   private asItIs(
     tool: AgentTool,
@@ -239,9 +254,9 @@ export class Calls<Request, R, A> {
         Effect.flatMap(
           connection.catalog.tools.current,
           (known): Effect.Effect<Current, CallError, R> =>
-            known === undefined || !known.stale
+            known?.stale !== true && connection.catalog.tools.find(tool.tool) === tool.definition
               ? Effect.succeed({ tool, connection })
-              : Effect.map(this.readAnew(tool, connection as Connection, options), (tool) => ({ tool }))
+              : this.readAnew(tool, connection as Connection, options)
         )
     )
   }
@@ -250,13 +265,23 @@ export class Calls<Request, R, A> {
     tool: AgentTool,
     { catalog: { tools }, inTime }: Connection,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<AgentTool, CallError, R> {
+  ): Effect.Effect<Current, CallError, R> {
     return Effect.flatMap(inTime(tools.get, "tools/call", options), (read) => {
       // What an earlier run has left is enough to show a tool, and not to call it.
       if (read.origin === "store" && read.error !== undefined) {
         return Effect.fail(Errors.about(read.error, "tools/call", "no"))
       }
-      return tools.find(tool.tool) === undefined ? gone(tool) : this.find(identityOf(tool), options)
+      const definition = tools.find(tool.tool)
+      if (definition === undefined) return Refusals.gone(tool)
+      return Effect.flatMap(this.find(identityOf(tool), options), (tool) =>
+        Effect.flatMap(
+          this.parts.source.connection(tool.server),
+          (connection): Effect.Effect<Current, CallError, R> =>
+            // Compared with what was read, and not with that of the tool: a copy of a connection may have lists of its own.
+            connection.catalog.tools.find(tool.tool) === definition
+              ? Effect.succeed({ tool, connection })
+              : Refusals.changing(tool)
+        ))
     })
   }
 
@@ -274,50 +299,71 @@ export class Calls<Request, R, A> {
     return kept === undefined ? Either.left(McpError.unwritable(tool.server, "tools/call")) : Either.right(kept)
   }
 
-  private unlessApprovalIsNeeded(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<void, CallError, R> {
-    const { id, approvalExpiresIn, of } = this.parts.settings
-    const { approval } = of(tool.server)
-    if (approval === ToolApproval.never) return Effect.void
-    return Effect.flatMap(this.parts.source.connection(tool.server), ({ config }) => {
+  /** What a policy decides at once is about the tool as it is. What it thought about may be another one by now. */
+  private unlessApprovalIsNeeded(
+    { connection, tool }: Current,
+    args: McpProtocol.JsonObject,
+    options: McpConnection.CallOptions | undefined,
+    onceMore: boolean
+  ): Effect.Effect<Ready, CallError, R> {
+    const { approval, validateArguments } = this.parts.settings.of(tool.server)
+    const checked = Arguments.check(tool, args, validateArguments)
+    if (Either.isLeft(checked)) return Effect.fail(checked.left)
+    if (approval === ToolApproval.never) return Effect.succeed({ tool, args, connection })
+    return Effect.flatMap(this.parts.source.connection(tool.server), (connection) => {
       const required = approval.decide({
         server: tool.server,
         tool: tool.tool,
         arguments: args,
         annotations: tool.annotations,
-        trusted: config.trusted === true
+        trusted: connection.config.trusted === true
       }, this.request)
-      const call = { toolset: id, server: tool.server, tool: tool.tool, name: tool.name, arguments: args }
-      return Effect.flatMap(
-        Effect.isEffect(required) ? required : Effect.succeed(required),
-        (required) =>
-          !required ? Effect.void : Effect.flatMap(
-            Pending.make(call, { expiresIn: approvalExpiresIn }),
-            (pending) =>
-              Effect.fail(
-                new ToolApproval.ApprovalRequired({
-                  server: tool.server,
-                  operation: "tools/call",
-                  executed: "no",
-                  pending
-                })
-              )
-          )
-      )
+      if (!Effect.isEffect(required)) {
+        return required ? this.askFor(tool, args) : Effect.succeed({ tool, args, connection })
+      }
+      return Effect.flatMap(required, (required) =>
+        required ? this.askFor(tool, args) : Effect.flatMap(
+          this.asItIs(tool, options),
+          (now): Effect.Effect<Ready, CallError, R> =>
+            now.tool.definition === tool.definition
+              ? Effect.succeed({ ...now, args })
+              : onceMore
+              ? this.unlessApprovalIsNeeded(now, args, options, false)
+              : this.askFor(now.tool, args)
+        ))
     })
   }
 
-  /** Takes the answer of a person, once. */
-  private use(pending: ToolApproval.PendingApproval): Effect.Effect<void, McpError.ConfigInvalid> {
+  /** Approval, of a person. */
+  private askFor(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<never, CallError> {
+    const { id, approvalExpiresIn } = this.parts.settings
+    const { definition, name, server } = tool
+    const call = { toolset: id, server, tool: tool.tool, name, arguments: args, definition }
+    return Effect.flatMap(Pending.make(call, { expiresIn: approvalExpiresIn }), (pending) =>
+      Effect.fail(
+        new ToolApproval.ApprovalRequired({
+          server: tool.server,
+          operation: "tools/call",
+          executed: "no",
+          pending
+        })
+      ))
+  }
+
+  /** Takes the answer of a person, once: what was approved or rejected, whatever happens to the application's value meanwhile. */
+  private use(
+    pending: ToolApproval.PendingApproval
+  ): Effect.Effect<ToolApproval.PendingApproval, McpError.ConfigInvalid> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const { settings: { id }, source } = this.parts
-      const problem = pending.toolset !== id
-        ? `is for the toolset "${McpError.displayText(pending.toolset, 256)}", not for "${id}"`
-        : !Pending.isIntact(pending)
-        ? "is not what approval was asked for"
-        : ToolApproval.isExpired(pending, now)
+      const asked = Pending.intact(pending)
+      if (asked === undefined) return Effect.fail(Refusals.unusable(pending, "is not what approval was asked for"))
+      const problem = asked.toolset !== id
+        ? `is for the toolset "${McpError.displayName(asked.toolset)}", not for "${id}"`
+        : ToolApproval.isExpired(asked, now)
         ? "has expired; the call must be made anew"
-        : source.answered(pending.server).take(pending)
-      return problem === undefined ? Effect.void : Effect.fail(unusable(pending, problem))
+        : source.answered(asked.server).take(asked)
+      return problem === undefined ? Effect.succeed(asked) : Effect.fail(Refusals.unusable(asked, problem))
     })
   }
 
@@ -412,7 +458,7 @@ export class Calls<Request, R, A> {
   ): Effect.Effect<never, McpError.McpError> {
     return Effect.flatMap(
       Effect.option(inTime(tools.refresh, "tools/call", options)),
-      (read) => Effect.fail(read._tag === "Some" && tools.find(tool.tool) === undefined ? gone(tool) : error)
+      (read) => Effect.fail(read._tag === "Some" && tools.find(tool.tool) === undefined ? Refusals.gone(tool) : error)
     )
   }
 
@@ -480,7 +526,9 @@ export class Calls<Request, R, A> {
     options: CallOptions<B> | undefined
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
     const server = tool?.server ?? error.server
-    const failure = options?.failure ?? this.parts.settings.of(server).failure
+    // Whose tool it would be whose name no tool has, nobody knows, whatever the error names.
+    const known = tool?.server ?? (typeof asked === "string" ? undefined : asked.server)
+    const failure = options?.failure ?? this.parts.settings.of(known).failure
     const name = tool?.name ?? (typeof asked === "string" ? asked : idOf(asked.server, asked.tool))
     const call = { server, tool: tool?.tool ?? name, name: McpError.displayName(name) }
     return Effect.map(Failure.handle(failure, error, call), (text) => ({ _tag: "Failure", tool, text, error }))
@@ -493,8 +541,9 @@ const isAsked = (tool: AgentTool, asked: Asked): boolean =>
 const identityOf = ({ server, tool }: AgentTool): ToolNaming.ToolIdentity => ({ server, tool })
 
 /** What no model is told, because it is the caller who has to do something. */
-const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> =>
-  error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash"
+const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> | McpError.ConfigInvalid =>
+  error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash" ||
+  (error._tag === "ConfigInvalid" && error.operation === Refusals.approving)
 
 const isThenable = (u: unknown): u is PromiseLike<unknown> =>
   typeof u === "object" && u !== null && typeof (u as { readonly then?: unknown }).then === "function"
@@ -512,44 +561,3 @@ const wireOf = (
 
 const withMeta = <O extends McpConnection.CallOptions>(options: O, meta: McpProtocol.JsonObject): O =>
   Object.keys(meta).length === 0 ? options : { ...options, meta }
-
-const gone = (tool: AgentTool): McpError.ToolNotFound =>
-  new McpError.ToolNotFound({
-    server: tool.server,
-    operation: "tools/call",
-    executed: "no",
-    tool: McpError.displayName(tool.tool),
-    detail: "its server does not list it any more"
-  })
-
-/** What a name means is for the toolset to say. */
-const ownerOf = (asked: Asked): string =>
-  typeof asked === "string" ? owners.toolset : McpError.displayName(asked.server)
-
-/** Nothing is known of any tool any more. */
-const ended = (asked: Asked, { detail, reason }: McpError.ConnectionUnavailable): McpError.ConnectionUnavailable =>
-  new McpError.ConnectionUnavailable({
-    server: ownerOf(asked),
-    operation: "tools/call",
-    executed: "no",
-    reason,
-    detail
-  })
-
-/** The same for a tool that does not exist and for one that is not shown. */
-const notFound = (asked: Asked): McpError.ToolNotFound =>
-  new McpError.ToolNotFound({
-    server: ownerOf(asked),
-    operation: "tools/call",
-    executed: "no",
-    tool: McpError.displayName(typeof asked === "string" ? asked : asked.tool),
-    detail: "it is not among the tools that may be used"
-  })
-
-const unusable = (pending: ToolApproval.PendingApproval, problem: string): McpError.ConfigInvalid =>
-  new McpError.ConfigInvalid({
-    server: McpError.displayName(pending.server),
-    operation: "approve",
-    executed: "no",
-    problems: [{ field: "pending", problem }]
-  })

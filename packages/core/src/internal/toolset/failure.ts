@@ -33,6 +33,9 @@ const stderrOf = (error: McpError.McpError): string | undefined => {
   }
 }
 
+/** Why a tool is not found whose name was given out, and is another tool's by now. */
+export const nameHasMoved = "the list of tools has changed since it was read, and this is the name of another tool now"
+
 /** The message of an error without where it happened, and without stderr. */
 export const brief = (error: McpError.McpError): string => {
   const { message } = error
@@ -78,7 +81,9 @@ const whatHappened = (error: McpError.McpError): string => {
     case "ToolNotFound":
     case "UnknownServer":
     case "CapabilityMissing":
-      return "There is no such tool now."
+      return hasMoved(error)
+        ? "The list of tools has changed: this is the name of another tool now."
+        : "There is no such tool now."
     case "RemoteError":
       return `Its server answered with error ${error.code}: ${sentence(error.reason)}`
     case "TaskFailed":
@@ -125,6 +130,8 @@ const whatHappened = (error: McpError.McpError): string => {
   }
 }
 
+const hasMoved = (error: McpError.McpError): boolean => error._tag === "ToolNotFound" && error.detail === nameHasMoved
+
 const mayHaveRun = "It may have run: find out whether it has before you call it again."
 
 const whatToDo = (error: McpError.McpError): string => {
@@ -143,7 +150,9 @@ const whatToDo = (error: McpError.McpError): string => {
     case "ToolNotFound":
     case "UnknownServer":
     case "CapabilityMissing":
-      return "It has not run. Use another one, or go on without it."
+      return hasMoved(error)
+        ? "It has not run. Choose anew from the tools that there are now."
+        : "It has not run. Use another one, or go on without it."
     case "Unauthorized":
     case "Forbidden":
     case "ElicitationRequired":

@@ -105,7 +105,7 @@ export class Problems {
     return this.wanted.named.filter((_) => !names.has(_)).map((server) => ({
       server,
       error: new McpError.UnknownServer({
-        server: McpError.displayText(server, 256),
+        server: McpError.displayName(server),
         operation,
         executed: "no",
         configured
@@ -120,7 +120,7 @@ export class Problems {
         `the options of the toolset "${this.wanted.id}" name a server that there is not: ${error.message}`
       ),
       "mcp.server",
-      McpError.displayText(server, 128)
+      McpError.displayName(server, 128)
     )
   }
 }

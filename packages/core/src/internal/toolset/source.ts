@@ -70,14 +70,12 @@ const over = (
 ): Selected =>
 (wanted) => {
   const { only } = wanted
-  const some = only === undefined ? undefined : someOf(only)
-  const { atOnce, lists } = some === undefined
-    ? ManagerLists.make(servers, glance)
-    : ManagerLists.make(narrowed(servers, some), glance && { ...glance, state: () => some(glance.state()) })
+  const some = only === undefined ? { servers, glance } : narrowed(servers, glance, only)
+  const { atOnce, lists } = ManagerLists.make(some.servers, some.glance)
   const problems = new Problems(wanted, servers.state, end)
   return {
     lists,
-    connection: servers.connection,
+    connection: some.servers.connection,
     atOnce,
     answered: (server) => Answered.of(ownerOf(server)),
     problems,
@@ -100,15 +98,29 @@ const someOf = (only: ReadonlySet<string>): (all: ManagerState) => ManagerState 
   }
 }
 
+/** As if there were no other servers: to ask for the connection of one would open it. */
 const narrowed = (
   { changes, configured, connection, state }: ManagerLists.Servers,
-  some: (all: ManagerState) => ManagerState
-): ManagerLists.Servers => ({
-  configured,
-  connection,
-  state: Effect.map(state, some),
-  changes: Stream.map(changes, some)
-})
+  glance: Glance.Glance | undefined,
+  only: ReadonlySet<string>
+) => {
+  const some = someOf(only)
+  const servers: ManagerLists.Servers = {
+    configured: Effect.map(configured, (names) => names.filter((_) => only.has(_))),
+    connection: (name) => only.has(name) ? connection(name) : Effect.fail(unknown(name, only)),
+    state: Effect.map(state, some),
+    changes: Stream.map(changes, some)
+  }
+  return { servers, glance: glance && { ...glance, state: () => some(glance.state()) } }
+}
+
+const unknown = (name: string, known: Iterable<string>): McpError.UnknownServer =>
+  new McpError.UnknownServer({
+    server: McpError.displayName(name),
+    operation: "connection",
+    executed: "no",
+    configured: [...known]
+  })
 
 const isObject = (u: unknown): u is object => typeof u === "object" && u !== null
 
@@ -149,14 +161,7 @@ const serversOf = (
     configured: Effect.succeed(connections.map((_) => _.server)),
     connection: (name) => {
       const connection = byName.get(name)
-      return connection !== undefined ? Effect.succeed(connection) : Effect.fail(
-        new McpError.UnknownServer({
-          server: McpError.displayName(name),
-          operation: "connection",
-          executed: "no",
-          configured: [...byName.keys()]
-        })
-      )
+      return connection !== undefined ? Effect.succeed(connection) : Effect.fail(unknown(name, byName.keys()))
     }
   }
   const oursOf = (name: string): Connections.Connection | undefined => {

@@ -57,8 +57,7 @@ export class Table {
   /** By its name, or by what tells it whatever its name is. */
   find(asked: string | ToolNaming.ToolIdentity): AgentTool | undefined {
     if (typeof asked === "string") return this.byName.get(asked)
-    this.byId ??= new Map(this.tools.map((_) => [_.id, _]))
-    return this.byId.get(idOf(asked.server, asked.tool))
+    return (this.byId ??= firstById(this.tools)).get(idOf(asked.server, asked.tool))
   }
 
   of(server: string, definition: McpProtocol.Tool): AgentTool | undefined {
@@ -95,6 +94,13 @@ export class Table {
       return tools
     })
   }
+}
+
+/** Of a tool that is listed twice the first is the one that its server's catalogue finds, too. */
+const firstById = (tools: ReadonlyArray<AgentTool>): Map<string, AgentTool> => {
+  const byId = new Map<string, AgentTool>()
+  for (const tool of tools) if (!byId.has(tool.id)) byId.set(tool.id, tool)
+  return byId
 }
 
 const nameAll = (

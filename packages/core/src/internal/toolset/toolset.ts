@@ -94,26 +94,62 @@ const decidedOf = <R>(
     ? together(kept, (tools) => Effect.isEffect(tools) ? tools : Effect.succeed(tools))
     : Effect.succeed(kept as Array<Kept>)
 
+/** A list, and the table that it was made of. */
+interface Offered {
+  readonly list: ToolList
+  readonly table: Table
+}
+
+const named = new WeakMap<ReadonlyArray<AgentTool>, ReadonlyMap<string, AgentTool>>()
+
+/** Most lists are those of many toolboxes, and few are ever looked at again. */
+const byName = (tools: ReadonlyArray<AgentTool>): ReadonlyMap<string, AgentTool> => {
+  const known = named.get(tools)
+  if (known !== undefined) return known
+  const made = new Map(tools.map((_) => [_.name, _]))
+  named.set(tools, made)
+  return made
+}
+
 /** What one who asks may see. */
 export class Visible<Request, R, A> {
+  /** What was handed out last. */
+  private handedOut: Offered | undefined = undefined
+
   constructor(private readonly parts: Parts<Request, R, A>, private readonly request: Request | undefined) {}
 
-  readonly list: Effect.Effect<ToolList, ListError, R> = Effect.suspend(() => {
+  readonly list: Effect.Effect<ToolList, ListError, R> = Effect.suspend(() =>
+    Effect.map(this.offered, (offered) => {
+      this.handedOut = offered
+      return offered.list
+    })
+  )
+
+  /** What there is to list, without handing it out. */
+  get offered(): Effect.Effect<Offered, ListError, R> {
     const { settings, source, tables } = this.parts
     return Effect.flatMap(source.lists.tools, (lists) =>
       Effect.flatMap(source.problems.of(lists), (problems) => {
         const missing = problems.filter((_) => _.isMissing)
         if (settings.onServerError === "fail" && missing.length > 0) return Effect.fail(failed(missing))
-        return Effect.map(
-          Effect.flatMap(tables.soon(lists), (table) => this.shown(table, lists)),
-          (tools): ToolList =>
-            Object.freeze({
+        return Effect.flatMap(tables.soon(lists), (table) =>
+          Effect.map(this.shown(table, lists), (tools): Offered => ({
+            table,
+            list: Object.freeze({
               tools,
               problems: Object.freeze(problems.map(({ error, server }) => Object.freeze({ server, error })))
             })
-        )
+          })))
       }))
-  })
+  }
+
+  /** Whether this name was handed out for another tool than this one of the table. */
+  hasMoved(name: string, tool: AgentTool, table: Table): boolean {
+    const { handedOut } = this
+    if (handedOut === undefined || (handedOut.table === table && table.clash === undefined)) return false
+    const before = byName(handedOut.list.tools).get(name)
+    return before !== undefined && before.id !== tool.id
+  }
 
   /** The tools that the filters show, under their names. */
   private shown(table: Table, lists: ToolLists): Effect.Effect<ReadonlyArray<AgentTool>, ListError, R> {
