@@ -19,7 +19,7 @@ import * as Durations from "./input/durations.js"
 import { shellWord } from "./input/toolArguments.js"
 import type { Common } from "./Options.js"
 import { Screen } from "./output/Screen.js"
-import { clean, oneLine } from "./output/text.js"
+import { clean, oneLine, shownName } from "./output/text.js"
 import { didYouMean } from "./suggest.js"
 
 const configVariable = "MCP_RUNTIME_CONFIG"
@@ -131,10 +131,10 @@ const choose = (setup: Setup): Effect.Effect<Setup, Failure> => {
 
 export const noServer = (name: string, names: ReadonlyArray<string>): Failure =>
   usage(`There is no server "${oneLine(name.slice(0, 256))}"`, [
-    ...didYouMean(name, names, oneLine),
+    ...didYouMean(name, names, shownName),
     names.length === 0
       ? "None is configured."
-      : `There ${names.length === 1 ? "is" : "are"} ${names.map(oneLine).join(", ")}.`
+      : `There ${names.length === 1 ? "is" : "are"} ${names.map(shownName).join(", ")}.`
   ], "UnknownServer")
 
 /** With the same files. */

@@ -13,7 +13,7 @@ import * as Toolset from "@mcp-runtime/core/Toolset"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { failed, type Failure, fromMcpError, usage } from "./exit.js"
-import { oneLine } from "./output/text.js"
+import { oneLine, shownName } from "./output/text.js"
 import * as Servers from "./Servers.js"
 import type { Setup } from "./Setup.js"
 import { suggest } from "./suggest.js"
@@ -78,22 +78,22 @@ export const unknownTool = (
   // Whichever of its names was meant, the one that always works is shown.
   const names = new Map<string, string>()
   for (const { name, server, tool } of tools) names.set(tool, name).set(`${server}/${tool}`, name).set(name, name)
-  const close = new Set(suggest(written, names.keys()).map((_) => oneLine(names.get(_) ?? _)))
+  const close = new Set(suggest(written, names.keys()).map((_) => shownName(names.get(_) ?? _)))
   return usage(`There is no tool "${oneLine(written.slice(0, 256))}"`, [
     ...(close.size === 0 ? [] : [`Did you mean ${[...close].join(" or ")}?`]),
     ...(silent.length === 0
       ? []
-      : [`Not looked for in ${silent.map(oneLine).join(", ")}: not connected. See: mcp-runtime doctor`]),
+      : [`Not looked for in ${silent.map(shownName).join(", ")}: not connected. See: mcp-runtime doctor`]),
     ...(tools.length > 0 && tools.length <= 12
-      ? [`There ${tools.length === 1 ? "is" : "are"} ${tools.map((_) => oneLine(_.name)).join(", ")}.`]
+      ? [`There ${tools.length === 1 ? "is" : "are"} ${tools.map((_) => shownName(_.name)).join(", ")}.`]
       : []),
     "See what there is: mcp-runtime tools"
   ], "ToolNotFound")
 }
 
 export const ambiguousTool = (written: string, tools: ReadonlyArray<Named>): Failure =>
-  usage(`More than one server has a tool "${oneLine(written)}"`, [
-    `Say which one: ${tools.map((_) => oneLine(_.name)).join(", ")}`
+  usage(`More than one server has a tool "${shownName(written)}"`, [
+    `Say which one: ${tools.map((_) => shownName(_.name)).join(", ")}`
   ], "ToolAmbiguous")
 
 // ---------------------------------------------------------------------------------------------------------------------

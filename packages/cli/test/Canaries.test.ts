@@ -12,25 +12,25 @@ const env = {
   MCP_INPUT_TOKEN: canary("input")
 }
 
-/** What is asked, and whether it is meant to succeed. */
-const commands: ReadonlyArray<ReadonlyArray<string>> = [
-  ["tools"],
-  ["tools", "--json"],
-  ["status"],
-  ["status", "--json"],
-  ["doctor"],
-  ["doctor", "--json"],
-  ["config", "check"],
-  ["config", "check", "--json"],
-  ["call", "echo", "a=1"],
-  ["call", "hang", "--timeout", "1000"],
-  ["call", "crash"],
-  ["call", "crash", "--json"],
-  ["call", "refuse"],
-  ["call", "refuse", "--json"],
-  ["tools", "--log-level", "all"],
-  ["prompts"],
-  ["resources"]
+/** What is asked, how it ends, and whether servers are started for it. */
+const commands: ReadonlyArray<readonly [args: ReadonlyArray<string>, code: number, starts: boolean]> = [
+  [["tools"], 0, true],
+  [["tools", "--json"], 0, true],
+  [["status"], 0, true],
+  [["status", "--json"], 0, true],
+  [["doctor"], 1, true],
+  [["doctor", "--json"], 1, true],
+  [["config", "check"], 2, false],
+  [["config", "check", "--json"], 2, false],
+  [["call", "talker__echo", "a=1"], 0, true],
+  [["call", "hang", "--timeout", "6000"], 1, true],
+  [["call", "crash"], 1, true],
+  [["call", "crash", "--json"], 1, true],
+  [["call", "refuse"], 1, true],
+  [["call", "refuse", "--json"], 1, true],
+  [["tools", "--log-level", "all"], 0, true],
+  [["prompts"], 0, true],
+  [["resources"], 0, true]
 ]
 
 const setUp = (here: Place, origin: string) => {
@@ -79,13 +79,14 @@ const assertNone = (where: string, text: string) => {
   assert.strictEqual(at < 0 ? "" : text.slice(Math.max(0, at - 200), at + 100), "", where)
 }
 
-const looked = (args: ReadonlyArray<string>) =>
+const looked = (args: ReadonlyArray<string>, expected: number, starts: boolean) =>
   Effect.scoped(Effect.gen(function*() {
     const server = yield* parrot
     const here = yield* place
     setUp(here, server.origin)
     const { code, stderr, stdout } = yield* run(here, args, { env })
-    assert.isNotNull(code)
+    assert.strictEqual(code, expected, stderr)
+    assert.strictEqual(here.stages().some((_) => _.startsWith("started")), starts)
     assertNone("stdout", stdout)
     assertNone("stderr", stderr)
     assertNone("files", here.written())
@@ -93,8 +94,8 @@ const looked = (args: ReadonlyArray<string>) =>
   }))
 
 describe("secrets of the configuration are nowhere", () => {
-  for (const args of commands) {
-    it.live(args.join(" "), () => looked(args), 60_000)
+  for (const [args, code, starts] of commands) {
+    it.live(args.join(" "), () => looked(args, code, starts), 60_000)
   }
 
   it.live("they do arrive where they are meant to", () =>

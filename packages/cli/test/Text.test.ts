@@ -1,4 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { McpError } from "@mcp-runtime/core"
+import { pathsNear } from "../src/doctor/reach.js"
+import { recognize } from "../src/doctor/symptoms.js"
+import { extensionOf, safeName } from "../src/output/images.js"
 import { plain } from "../src/output/style.js"
 import * as Table from "../src/output/table.js"
 import * as Text from "../src/output/text.js"
@@ -11,9 +15,25 @@ describe("Text", () => {
   })
 
   it("lines, tabs, joiners and every script stay", () => {
-    const text = "one\n\ttwo 三 👨‍👩‍👧 ‌می‌شود é"
+    const text = "one\n\ttwo 三 👨‍👩‍👧 می‌شود é"
     assert.strictEqual(Text.clean(text), text)
     assert.strictEqual(Text.clean("a\r\nb\rc"), "a\nb␍c")
+  })
+
+  it("no mark that core shows in a name reaches a terminal in a name, or in JSON as it is", () => {
+    const missed: Array<string> = []
+    for (let code = 0; code <= 0x10ffff; code++) {
+      if (code >= 0xd800 && code <= 0xdfff) continue
+      const character = String.fromCodePoint(code)
+      const isSeen = McpError.displayName(`a${character}b`) === `a${character}b`
+      const inName = Text.shownName(`a${character}b`) === `a${character}b`
+      const inJson = Text.safeJson(JSON.stringify(`a${character}b`)).slice(1, -1) === `a${character}b`
+      const isEscaped = character === "\"" || character === "\\"
+      if (inName !== isSeen || (inJson !== isSeen && !isEscaped)) missed.push(code.toString(16))
+    }
+    assert.deepStrictEqual(missed, [])
+    assert.strictEqual(Text.shownName(" a\n b "), " a␊ b ")
+    assert.strictEqual(Text.oneLine("a\u00ad\u3164 👩\u200d🚀 ❤\ufe0f\nb"), "a\ufffd\ufffd 👩\u200d🚀 ❤\ufe0f b")
   })
 
   it("JSON is the same value, and no terminal acts upon it", () => {
@@ -58,5 +78,26 @@ describe("Text", () => {
     const narrow = render(30).split("\n")
     assert.isTrue(narrow.every((_) => Text.width(_) <= 30))
     assert.include(narrow.map((_) => _.slice(0, 14).trim()).join(""), "a_rather_long_name_of_a_tool")
+  })
+
+  it("names, URLs and the end of stderr that are hostile cost no more than their length", () => {
+    const size = 400_000
+    // A quadratic one takes a minute each, which a test does not have.
+    assert.strictEqual(safeName(`x${"-".repeat(size)}y`), "x")
+    assert.strictEqual(safeName(`${"-".repeat(size)}y`), "y")
+    assert.strictEqual(safeName("-a/b-"), "a-b")
+    assert.strictEqual(safeName("///"), "content")
+    assert.strictEqual(extensionOf(";".repeat(size)), "bin")
+    assert.isUndefined(recognize("\n".repeat(size), { server: "s" }))
+    assert.include(recognize("\n  Usage: x", { server: "s" })?.reason, "how it is to be used")
+    assert.lengthOf(pathsNear(new URL(`https://a.example/x${"/".repeat(size)}y`)), 2)
+    assert.deepStrictEqual(pathsNear(new URL("https://a.example/a/b//")), [
+      "/a/b/mcp",
+      "/a/b/sse",
+      "/a/mcp",
+      "/a/sse",
+      "/mcp",
+      "/sse"
+    ])
   })
 })

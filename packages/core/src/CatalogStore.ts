@@ -31,6 +31,7 @@ import type * as Catalog from "./Catalog.js"
 import * as Identity from "./internal/catalog/identity.js"
 import * as Stored from "./internal/catalog/stored.js"
 import * as Writes from "./internal/catalog/writes.js"
+import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
 import { within } from "./internal/within.js"
 import type * as McpConfig from "./McpConfig.js"
@@ -57,6 +58,12 @@ export class CatalogStore extends Context.Tag("@mcp-runtime/core/CatalogStore")<
 export interface Options {
   /** How old a list may be. Positive and finite. Default: 30 days. */
   readonly maxAge?: Duration.DurationInput | undefined
+  /**
+   * Where processes start that have no `cwd`, or one that is relative: so that the lists of a server `./server` of one
+   * directory are not shown as those of another. Where it fails, nothing of such processes is stored. A store that is used
+   * in more than one directory needs it; `NodeMcp` gives the working directory. Default: it is the same for all.
+   */
+  readonly directory?: Effect.Effect<string> | undefined
 }
 
 /**
@@ -64,23 +71,31 @@ export interface Options {
  * nothing is stored: a server in this process is a function; and a platform may have no Web Crypto.
  *
  * Part of it, for each server: `name` and `transport`. For a process: `command`, `args`, `cwd`, the names in
- * `inheritEnv` and the names of the variables in `env`. For the others: scheme, host, port and path of the URL, the
- * names of its query parameters, and the names of `headers`, in any spelling. The order of names does not matter.
+ * `inheritEnv`, the names of the variables in `env`, and the `directory` in which it starts, unless `cwd` is a whole path.
+ * For the others: scheme, host, port and path of the URL, the names of its query parameters, the names of `headers`, in any
+ * spelling, scheme, host and port of `proxy`, and of `tls` the `ca` and whether `verify` is `false`. The order of names does
+ * not matter.
  *
- * No part of it: values of variables, headers and query parameters, user and password of the URL, its fragment,
- * `requestHeaders`, `auth`, `tls`, `proxy`, `secrets`. So a token that is rotated keeps the lists, and users with different
- * tokens for the same server share them until they are read again. Nor is anything that does not change what a server
- * offers: `timeouts`, `limits`, `logLevel`, `enabled`, `concurrency`, `lifetime`, `keepAlive`, `trusted`, `recovery`,
+ * No part of it: values of variables, headers and query parameters, user and password of the URL and the proxy, its
+ * fragment, `requestHeaders`, `auth`, the rest of `tls`, `secrets`. So a token that is rotated keeps the lists, and users
+ * with different tokens for the same server share them until they are read again. Nor is anything that does not change what
+ * a server offers: `timeouts`, `limits`, `logLevel`, `enabled`, `concurrency`, `lifetime`, `keepAlive`, `trusted`, `recovery`,
  * `subscriptions`, `shutdown`, `maxConnections`, `allowTokensOverHttp`.
  *
  * A secret in `args`, or in the path of a URL, is part of the hash, from which it can't be read. Texts count as they are
- * written: a relative `cwd` or argument is the same in every directory, and a reference such as `${VAR}` is itself, not
- * what it stands for.
+ * written: a reference such as `${VAR}` is itself, not what it stands for, but for `${workspaceFolder}`; the default of one
+ * (`${VAR:-default}`) counts.
  *
  * @since 0.1.0
  * @category accessors
  */
-export const keyOf: (config: McpConfig.ServerConfig) => Effect.Effect<string | undefined> = Identity.keyOf
+export const keyOf: (
+  config: McpConfig.ServerConfig,
+  options?: {
+    /** Where a process starts whose `cwd` does not say it all. */
+    readonly directory?: string | undefined
+  }
+) => Effect.Effect<string | undefined> = Identity.keyOf
 
 /** How long whoever wants a list waits for the store. */
 const loadWithin: Duration.DurationInput = "1 second"
@@ -95,21 +110,23 @@ const defaultMaxAge = Duration.days(30)
 
 const make = (
   store: KeyValueStore.KeyValueStore,
-  maxAgeMillis: number
+  maxAgeMillis: number,
+  directory: Options["directory"]
 ): Effect.Effect<Context.Tag.Service<CatalogStore>, never, Scope.Scope> =>
   Effect.gen(function*() {
     const writes = new Writes.Writes(saveWithin)
     yield* Effect.addFinalizer(() => within(writes.idle, finishWithin))
-    return { of: (config) => storageOf(store, writes, maxAgeMillis, config) }
+    return { of: (config) => storageOf(store, writes, maxAgeMillis, config, directory) }
   })
 
 const storageOf = (
   store: KeyValueStore.KeyValueStore,
   writes: Writes.Writes,
   maxAgeMillis: number,
-  config: McpConfig.ServerConfig
+  config: McpConfig.ServerConfig,
+  directory: Options["directory"]
 ): Catalog.Storage => {
-  const hash = once(Identity.keyOf(config))
+  const hash = once(hashOf(config, directory))
 
   const load = <K extends Catalog.Kind>(kind: K) =>
     Effect.gen(function*() {
@@ -166,6 +183,14 @@ const storageOf = (
       }))
   }
 }
+
+const hashOf = (config: McpConfig.ServerConfig, directory: Options["directory"]): Effect.Effect<string | undefined> =>
+  config.transport !== "stdio" || directory === undefined
+    ? Identity.keyOf(config)
+    : Effect.catchAllDefect(
+      Effect.flatMap(directory, (_) => Identity.keyOf(config, { directory: _ })),
+      () => Effect.succeed(undefined)
+    )
 
 /** In a fiber of its own, which is not interrupted with the one that waits for it. It must end in time by itself. */
 const detached = <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
@@ -237,10 +262,21 @@ export const layer: {
   (): Layer.Layer<CatalogStore, never, KeyValueStore.KeyValueStore>
   (options: Options): Layer.Layer<CatalogStore, McpError.ConfigInvalid, KeyValueStore.KeyValueStore>
 } = (options: Options = {}): Layer.Layer<CatalogStore, never, KeyValueStore.KeyValueStore> => {
-  const checked = Check.check({ maxAge: Check.finiteBound }, { maxAge: defaultMaxAge }, options, "<catalog store>")
+  const checked = Check.check(checks, { maxAge: defaultMaxAge, directory: undefined }, options, owners.catalogStore)
   if (Either.isLeft(checked)) return Layer.fail(checked.left) as never
-  const { maxAge } = checked.right
-  return Layer.scoped(CatalogStore, Effect.flatMap(KeyValueStore.KeyValueStore, (store) => make(store, maxAge)))
+  const { directory, maxAge } = checked.right
+  return Layer.scoped(
+    CatalogStore,
+    Effect.flatMap(KeyValueStore.KeyValueStore, (store) => make(store, maxAge, directory))
+  )
+}
+
+const checks = {
+  maxAge: Check.finiteBound,
+  directory: (value: unknown): Check.Checked<Options["directory"]> =>
+    value === undefined || Effect.isEffect(value)
+      ? Either.right(value as Options["directory"])
+      : Either.left("must be an Effect that gives a directory")
 }
 
 /**

@@ -195,6 +195,12 @@ export interface LoadOptions {
   readonly defaultTimeout?: Duration.DurationInput | null | undefined
   /** The directory that `${workspaceFolder}` stands for. Without it, servers that ask for it can't be connected. */
   readonly workspaceFolder?: string | undefined
+  /**
+   * The directory of the user. Where files of the project do not count (`enableProjectConfig: false`), servers of the user's
+   * file that have no `cwd` start in it, and so do commands that find their secrets: what they run could be found in the
+   * working directory first. Default: they start in the working directory.
+   */
+  readonly userFolder?: string | undefined
 }
 
 /**

@@ -198,6 +198,11 @@ export interface Redirect {
   readonly registered: string | undefined
   /** Only the registered one will do: it is configured, or belongs to a client that was not registered by us. */
   readonly fixed: boolean
+  /**
+   * The path of an address that is not registered yet. It is for this authorization server alone, which does not say who it
+   * is when the browser comes back: what comes to another path is not from there. Default: any.
+   */
+  readonly path?: string | undefined
 }
 
 /**

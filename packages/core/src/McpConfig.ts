@@ -14,6 +14,7 @@ import * as Bounds from "./internal/config/bounds.js"
 import { problemsOf } from "./internal/config/problems.js"
 import * as shorthand from "./internal/config/shorthand.js"
 import * as Values from "./internal/config/values.js"
+import { owners } from "./internal/errors/owners.js"
 import * as McpError from "./McpError.js"
 
 export { defaultLimits, defaultTimeouts, type Limits, type Timeouts } from "./internal/config/bounds.js"
@@ -85,12 +86,17 @@ export const KeepAlive = Schema.Struct({ every: Bounds.PositiveDuration, timeout
  * unset, `${input:id}`, `${userHome}`, `${workspaceFolder}`, which is the directory that is given here, and
  * `${workspaceFolderBasename}`, its name. One that is set to nothing is set. Whatever looks otherwise stays as it is.
  *
+ * `commandFolder` is the directory in which commands of references (`{ command }`) run. Default: that of this process.
+ *
  * @since 0.1.0
  * @category schemas
  */
 export const Expand = Schema.Union(
   Schema.Literal(true),
-  Schema.Struct({ workspaceFolder: Values.noNul })
+  Schema.Struct({
+    workspaceFolder: Schema.optional(Values.noNul),
+    commandFolder: Schema.optional(Values.noNul)
+  })
 )
 
 /**
@@ -106,6 +112,9 @@ const common = {
     // eslint-disable-next-line no-control-regex
     Schema.filter((_) => !/[\u0000-\u001f\u007f-\u009f]/.test(_), {
       message: () => "must not contain control characters"
+    }),
+    Schema.filter((_) => McpError.displayMarks(_) === _, {
+      message: () => "must not contain characters that nobody sees or that change the direction of text"
     })
   ),
   timeouts: Schema.optional(Bounds.TimeoutsInput),
@@ -446,12 +455,12 @@ export const decode = (input: Shorthand): Effect.Effect<ServerConfig, McpError.C
  */
 export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpError.ConfigInvalid> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
-    return Effect.fail(invalid("<unnamed>", [{ field: "(root)", problem: "must be an object" }]))
+    return Effect.fail(invalid(owners.unnamed, [{ field: "(root)", problem: "must be an object" }]))
   }
   const { expand, name, transport } = input as {
     readonly [K in "expand" | "name" | "transport"]?: unknown
   }
-  const server = typeof name === "string" && name !== "" ? McpError.displayText(name, 256) : "<unnamed>"
+  const server = typeof name === "string" && name !== "" ? McpError.displayText(name, 256) : owners.unnamed
   if (typeof transport !== "string" || !Object.hasOwn(schemas, transport)) {
     return Effect.fail(
       invalid(server, [{ field: "transport", problem: `must be one of ${Object.keys(schemas).join(", ")}` }])

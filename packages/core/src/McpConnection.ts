@@ -48,6 +48,18 @@ import type * as RetryPolicy from "./RetryPolicy.js"
 import type * as WireTap from "./WireTap.js"
 
 /**
+ * @since 0.1.0
+ * @category symbols
+ */
+export const TypeId: unique symbol = Symbol.for("@mcp-runtime/core/McpConnection")
+
+/**
+ * @since 0.1.0
+ * @category symbols
+ */
+export type TypeId = typeof TypeId
+
+/**
  * What a connection is doing, with its facts. Times are milliseconds of the Effect clock.
  *
  * @since 0.1.0
@@ -216,12 +228,13 @@ export interface Operation<A> {
 }
 
 /**
- * A supervised server.
+ * A supervised server. Only this module makes one: its functions need more of it than is shown.
  *
  * @since 0.1.0
  * @category models
  */
 export interface McpConnection {
+  readonly [TypeId]: TypeId
   /** The configured name of the server. */
   readonly server: string
   readonly config: McpConfig.ServerConfig
@@ -315,3 +328,5 @@ export {
   subscribe,
   unsubscribe
 } from "./internal/connection/operations.js"
+
+export { resourceUpdates } from "./internal/connection/updates.js"

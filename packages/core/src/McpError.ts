@@ -8,7 +8,8 @@
  *
  * Every error carries three facts beside its own:
  *
- * - `server`: the configured name of the server.
+ * - `server`: the configured name of the server; where it is about no server, what it is about, in angle brackets, such as
+ *   `<toolset>` or `<manager>`: these are few, and known.
  * - `operation`: what was tried, in words of the protocol (`"tools/call"`) or of the runtime (`"open"`, `"configure"`).
  * - `executed`: whether the server ran the request. `"no"`: certainly not, so sending it again is safe. `"maybe"`: it was
  *   handed to the network or the process, and nothing more is known. `"yes"`: a result came back. Only this decides a
@@ -35,7 +36,7 @@ import {
   UnknownServer,
   VersionMismatch
 } from "./internal/errors/connecting.js"
-import { common } from "./internal/errors/facts.js"
+import { common, shownServer } from "./internal/errors/facts.js"
 import {
   ConnectionClosed,
   Forbidden,
@@ -136,7 +137,9 @@ export class ServersFailed extends Schema.TaggedError<ServersFailed>("@mcp-runti
     const [first, ...others] = this.errors
     return others.length === 0
       ? first.message
-      : `${first.message} (and ${others.length} more: ${others.map((_) => `"${_.server}" ${_._tag}`).join(", ")})`
+      : `${first.message} (and ${others.length} more: ${
+        others.map((_) => `"${shownServer(_.server)}" ${_._tag}`).join(", ")
+      })`
   }
 }
 
@@ -237,4 +240,4 @@ export const isTransient = (error: McpError): boolean => {
 const isTransientStatus = (status: number): boolean =>
   status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505)
 
-export { displayText, displayUrl } from "./internal/errors/display.js"
+export { displayMarks, displayName, displayText, displayUrl } from "./internal/errors/display.js"

@@ -121,8 +121,8 @@ export const layerConfig = (
 > => Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 
 /**
- * A runtime for code that isn't Effect. Every function gives a promise that is rejected with one of the errors of
- * `McpError`.
+ * A runtime for code that isn't Effect. Every function gives a promise that is rejected with one of the errors of `McpError`,
+ * with the reason of the signal where that has interrupted it, or, from `run`, with whatever the Effect fails with.
  *
  * @since 0.1.0
  * @category promises
@@ -132,11 +132,25 @@ export interface PromiseRuntime {
   readonly state: () => McpManager.ManagerState
   /** The tools of all active servers. */
   readonly tools: (options?: PromiseOptions) => Promise<ReadonlyArray<McpCatalog.ServerList<McpProtocol.Tool>>>
+  /** The prompts of all active servers. */
+  readonly prompts: (options?: PromiseOptions) => Promise<ReadonlyArray<McpCatalog.ServerList<McpProtocol.Prompt>>>
+  /** The resources of all active servers. */
+  readonly resources: (options?: PromiseOptions) => Promise<ReadonlyArray<McpCatalog.ServerList<McpProtocol.Resource>>>
   readonly callTool: (
     server: string,
     params: McpProtocol.CallToolParams,
-    options?: McpConnection.CallOptions & PromiseOptions
+    options?: PromiseCallOptions
   ) => Promise<McpProtocol.CallToolResult>
+  readonly getPrompt: (
+    server: string,
+    params: McpProtocol.GetPromptParams,
+    options?: PromiseCallOptions
+  ) => Promise<McpProtocol.GetPromptResult>
+  readonly readResource: (
+    server: string,
+    uri: string,
+    options?: PromiseCallOptions
+  ) => Promise<McpProtocol.ReadResourceResult>
   readonly connect: (server: string, options?: PromiseOptions) => Promise<void>
   readonly disconnect: (server: string, options?: PromiseOptions) => Promise<void>
   readonly reconnect: (
@@ -159,6 +173,20 @@ export interface PromiseRuntime {
 export interface PromiseOptions {
   /** Interrupts what was begun: the promise is rejected, and a server is told that a call was cancelled. */
   readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * How one request is sent.
+ *
+ * @since 0.1.0
+ * @category promises
+ */
+export interface PromiseCallOptions extends Omit<McpConnection.CallOptions, "onProgress">, PromiseOptions {
+  /**
+   * Sees every progress notification of this call, in order, before the call returns. A promise that it gives is waited for; what
+   * it throws is logged and changes nothing.
+   */
+  readonly onProgress?: ((progress: McpProtocol.Progress) => unknown) | undefined
 }
 
 /**

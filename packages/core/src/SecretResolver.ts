@@ -50,8 +50,11 @@ export type Answer = Effect.Effect<Redacted.Redacted<string>, SecretUnavailable>
 export interface Service {
   /** `{ env: "NAME" }`, `${NAME}`: a variable of the environment. One that is set to nothing is set. */
   readonly env: (name: string) => Answer
-  /** `{ command: "..." }`: what a command writes. */
-  readonly command: (command: string, options: { readonly timeout: Duration.Duration | undefined }) => Answer
+  /** `{ command: "..." }`: what a command writes. It runs in `directory`, or where this process does. */
+  readonly command: (
+    command: string,
+    options: { readonly timeout: Duration.Duration | undefined; readonly directory?: string | undefined }
+  ) => Answer
   /** `{ store: "key" }`: what a key-value store has. */
   readonly store: (key: string) => Answer
   /** `{ input: "id" }`, `${input:id}`: what a person has given. */

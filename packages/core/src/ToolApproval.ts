@@ -19,16 +19,20 @@
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { problemsOf } from "./internal/config/problems.js"
+import { where } from "./internal/errors/facts.js"
+import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
 import * as Rules from "./internal/toolset/approvalRules.js"
+import { isToolRequest } from "./internal/toolset/asker.js"
 import * as Canonical from "./internal/toolset/canonical.js"
 import * as Deciding from "./internal/toolset/decision.js"
 import * as PatternList from "./internal/toolset/patternList.js"
 import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
-import { isToolRequest, type ToolRequest } from "./ToolRequest.js"
+import type { ToolRequest } from "./ToolRequest.js"
 
 /**
  * @since 0.1.0
@@ -160,7 +164,7 @@ export const destructive: ToolApproval = from((call) =>
   !(call.trusted === true && call.annotations?.readOnlyHint === true)
 )
 
-const owner = "<tool approval>"
+const owner = owners.toolApproval
 
 const checks = {
   otherwise: (value: unknown): Check.Checked<boolean> =>
@@ -256,7 +260,14 @@ const question = (call: Call): Deciding.Question => ({
   consequence: "so the call needs approval"
 })
 
-const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare(Canonical.isJsonObject, {
+/** Read as a frozen copy, so that nobody changes what was checked. */
+const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare([], {
+  decode: () => (input, _, ast) => {
+    const copy = Canonical.isJsonObject(input) ? Canonical.snapshot(input) : undefined
+    return copy === undefined ? ParseResult.fail(new ParseResult.Type(ast, input)) : ParseResult.succeed(copy)
+  },
+  encode: () => (input) => ParseResult.succeed(input as McpProtocol.JsonObject)
+}, {
   identifier: "JsonObject",
   jsonSchema: { type: "object" },
   message: () => "must be a JSON object"
@@ -266,9 +277,13 @@ const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare(Canonic
  * A call that waits for someone's answer. It holds all that is needed to make the call later, in another process too, and
  * is JSON when it is encoded.
  *
- * `fingerprint` is a digest of server, tool and arguments. A value in which one of them is another than it was can't be
- * made or decoded, so nobody approves one call and gets another by accident. It is no signature: whoever can write to
- * where these values are stored can make up new ones. The arguments are those of the model, and may hold secrets.
+ * `fingerprint` is a digest of toolset, server, tool, name and arguments: of what a person is shown, and of what is called. A
+ * value in which one of them is another than it was can't be made or decoded, so nobody approves one call and gets another
+ * by accident. It is no signature: whoever can write to where these values are stored can make up new ones. The arguments
+ * are those of the model, and may hold secrets. They are read as a frozen copy.
+ *
+ * `toolFingerprint` is a digest of what the server said of the tool: its name, title, description, annotations and schemas. Where
+ * it says something else by then, nothing is called. Without it a value can be read and rejected, and not approved.
  *
  * @since 0.1.0
  * @category pending approvals
@@ -290,11 +305,15 @@ export class PendingApproval extends Schema.Class<PendingApproval>("@mcp-runtime
     requestedAt: Schema.Int,
     /** Milliseconds since 1970; without it, it does not expire. */
     expiresAt: Schema.optional(Schema.Int),
-    fingerprint: Schema.String
+    fingerprint: Schema.String,
+    toolFingerprint: Schema.optional(Schema.String)
   }).pipe(
-    Schema.filter((_) => _.fingerprint === Canonical.fingerprint(_), {
-      message: () => "is not what approval was asked for: the fingerprint is that of another call"
-    })
+    Schema.filter((_) =>
+      !Canonical.isOfThisVersion(_.fingerprint)
+        ? "was made by another version of this library; the call must be made anew"
+        : _.fingerprint === Canonical.fingerprint(_) ||
+          "is not what approval was asked for: the fingerprint is that of another call"
+    )
   )
 ) {}
 
@@ -320,7 +339,7 @@ export const decode = (json: unknown): Either.Either<PendingApproval, McpError.C
     decodeUnknown(json),
     (error) =>
       new McpError.ConfigInvalid({
-        server: "<pending approval>",
+        server: owners.pendingApproval,
         operation: "approve",
         executed: "no",
         problems: problemsOf(error)
@@ -352,8 +371,6 @@ export class ApprovalRequired
 {
   override get message() {
     const { name } = this.pending
-    return `MCP server "${this.server}": ${this.operation}: the call of "${
-      McpError.displayText(name, 256)
-    }" needs approval`
+    return `${where(this)}: the call of "${McpError.displayName(name)}" needs approval`
   }
 }

@@ -13,6 +13,9 @@
  * | `ohMyPi` | `mcp__web_search` | one keeps it, the others end in a hash |
  * | `pydanticAi` | `web_search` | error |
  *
+ * Where names depend on what else there is, one can become that of another tool when servers come and go. A toolbox that has given
+ * out a name for one tool does not call another one by it before it has listed again.
+ *
  * @since 0.1.0
  */
 import * as Either from "effect/Either"
@@ -21,7 +24,7 @@ import * as Naming from "./internal/toolset/naming.js"
 import * as OhMyPi from "./internal/toolset/ohMyPiNames.js"
 import * as OpenAi from "./internal/toolset/openAiNames.js"
 import * as Prefixed from "./internal/toolset/prefixedNames.js"
-import { displayText } from "./McpError.js"
+import { displayName } from "./McpError.js"
 
 /**
  * Which tool of which server: the configured name of the server, and the name that the server gave to the tool.
@@ -80,14 +83,14 @@ export class NamesClash extends Schema.TaggedError<NamesClash>("@mcp-runtime/cor
 }) {
   override get message() {
     const { names } = this
-    return `MCP server "${displayText(this.server, 64)}": ${this.operation}: ${names.length} tool ${
+    return `MCP server "${displayName(this.server, 64)}": ${this.operation}: ${names.length} tool ${
       names.length === 1 ? "name" : "names"
     } can't be used: ${
       some(
         names,
         10,
         "; ",
-        (_) => `"${displayText(_.name, 64)}" ${reasons[_.problem]} ${some(_.tools, 4, ", ", place)}`
+        (_) => `"${displayName(_.name, 64)}" ${reasons[_.problem]} ${some(_.tools, 4, ", ", place)}`
       )
     }. Exclude some of these tools by a filter, or name all of them by ToolNaming.prefixed`
   }
@@ -99,7 +102,7 @@ const reasons: Readonly<Record<NameProblem, string>> = {
   invalid: "is not 1 to 64 letters, digits, \"_\" or \"-\", and would be the name of"
 }
 
-const place = (_: ToolIdentity): string => `"${displayText(_.tool, 64)}" of "${displayText(_.server, 64)}"`
+const place = (_: ToolIdentity): string => `"${displayName(_.tool, 64)}" of "${displayName(_.server, 64)}"`
 
 const some = <A>(all: ReadonlyArray<A>, max: number, separator: string, show: (a: A) => string): string =>
   all.slice(0, max).map(show).join(separator) + (all.length > max ? ` and ${all.length - max} more` : "")

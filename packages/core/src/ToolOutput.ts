@@ -62,9 +62,9 @@ export const of = <A>(name: string, convert: ToolOutput<A>["convert"]): ToolOutp
 
 /**
  * Parts. `structured` decides between structured content and the texts in which a server repeats it: `"prefer"` puts
- * it first and leaves those texts out, `"append"` puts it last where no text repeats it, `"ignore"` leaves it out.
- * What is said only once stays, except with `"ignore"`; of a failure, every text stays. `single: "unwrap"`: a single
- * part without the list.
+ * it first and leaves those texts out, `"append"` puts it last where no text is all of it, `"ignore"` leaves it out.
+ * What is said only once stays, except with `"ignore"`: also a number with more digits than structured content can hold, and a text
+ * with annotations or `_meta`. Of a failure, every text stays. `single: "unwrap"`: a single part without the list.
  *
  * @example
  * ```ts

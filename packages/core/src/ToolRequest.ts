@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { where } from "./internal/errors/facts.js"
 
 /**
  * An agent, in one of its runs. Filters and policies get both as they are; their types are the application's.
@@ -17,18 +18,6 @@ import * as Schema from "effect/Schema"
 export interface ToolRequest<out Agent = unknown, out RunContext = unknown> {
   readonly agent: Agent
   readonly runContext: RunContext
-}
-
-/**
- * Whether a value has both: an agent and a run context that are neither `undefined` nor `null`.
- *
- * @since 0.1.0
- * @category guards
- */
-export const isToolRequest = (u: unknown): u is ToolRequest => {
-  if (typeof u !== "object" || u === null) return false
-  const { agent, runContext } = u as Partial<ToolRequest>
-  return agent !== undefined && agent !== null && runContext !== undefined && runContext !== null
 }
 
 /**
@@ -45,7 +34,7 @@ export class RequestMissing
   })
 {
   override get message() {
-    return `MCP server "${this.server}": ${this.operation}: a dynamic filter needs to know who asks; ` +
+    return `${where(this)}: a dynamic filter needs to know who asks; ` +
       "give an agent and a run context, neither of them undefined or null"
   }
 }

@@ -70,7 +70,10 @@ export interface AgentTool {
  */
 export interface ToolList {
   readonly tools: ReadonlyArray<AgentTool>
-  /** The servers whose tools are not there, or may be out of date, and why. */
+  /**
+   * The servers whose tools are not there, or may be out of date, and why. `UnknownServer`: a name in `only` or `servers` that no
+   * server has, so that what is settled for it holds for nobody.
+   */
   readonly problems: ReadonlyArray<{ readonly server: string; readonly error: McpError.McpError }>
 }
 
@@ -142,11 +145,17 @@ export type CallHook<out R> = (
  * @category options
  */
 export interface ToolsetOptions<in Request, out R, out A> extends ServerOptions<Request, R, A> {
-  /** The name of the toolset, which pending approvals and recorded tools remember. Default: `"tools"`. */
+  /**
+   * The name of the toolset, which pending approvals and recorded tools remember. Toolsets with the same one answer each other's
+   * approvals: one for each policy, the same in every process. Default: `"tools"`.
+   */
   readonly id?: string | undefined
-  /** The servers whose tools are in it. Default: all that are active. */
+  /**
+   * The servers whose tools are in it; no other one is opened, whatever is called. One that nobody has configured is a problem of
+   * the listing. Default: all that are active.
+   */
   readonly only?: ReadonlyArray<string> | undefined
-  /** What is settled otherwise for single servers. */
+  /** What is settled otherwise for single servers. One that nobody has configured is a problem of the listing. */
   readonly servers?: { readonly [server: string]: ServerOptions<Request, R, A> } | undefined
   /** Default: `ToolNaming.prefixed`. */
   readonly naming?: ToolNaming.ToolNaming | undefined
@@ -245,7 +254,8 @@ export interface Toolbox<out R, out A> {
   readonly changes: Stream.Stream<ToolList, ListError, R>
   /**
    * Calls a tool: by its name, or by what tells it. Arguments may be JSON as text. A tool that the filter does not show does
-   * not exist. Where it needs approval it fails with `ToolApproval.ApprovalRequired`.
+   * not exist, nor does one whose name was that of another tool in the last list. Where it needs approval it fails with
+   * `ToolApproval.ApprovalRequired`.
    */
   readonly call: {
     <B>(
@@ -260,8 +270,8 @@ export interface Toolbox<out R, out A> {
     ): Effect.Effect<ToolResult<A | B>, CallError, R>
   }
   /**
-   * Makes the call that waited for approval. It is not asked for again, and each is made once: it is used up even where the
-   * call fails before anything is sent.
+   * Makes the call that waited for approval. It is not asked for again, and each is made once, whichever toolset over the same
+   * manager or connection it is approved through: it is used up even where the call fails before anything is sent. Where the server says something else of the tool by then it fails with `ConfigInvalid`.
    */
   readonly approve: {
     <B>(

@@ -12,7 +12,20 @@
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import * as internal from "./internal/telemetry/wireTap.js"
+import type * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
+
+/**
+ * @since 0.1.0
+ * @category symbols
+ */
+export const TypeId: unique symbol = Symbol.for("@mcp-runtime/core/WireTap")
+
+/**
+ * @since 0.1.0
+ * @category symbols
+ */
+export type TypeId = typeof TypeId
 
 /**
  * One message on its way.
@@ -45,6 +58,7 @@ export interface Frame {
  * @category models
  */
 export interface WireTap {
+  readonly [TypeId]: TypeId
   /** What is said from now on. Each reader has a bound of its own: a slow one loses the oldest. */
   readonly frames: Stream.Stream<Frame>
 }
@@ -54,16 +68,16 @@ export interface WireTap {
  * @category options
  */
 export interface WireTapOptions {
-  /** How many frames wait for a slow reader of `frames`. Default: 1024. */
+  /** How many frames wait for a slow reader of `frames`. A whole number of at least 1. Default: 1024. */
   readonly capacity?: number | undefined
-  /** How many characters of a message are shown. Default: 16,384. */
+  /** How many characters of a message are shown. A whole number of at least 1. Default: 16,384. */
   readonly maxLength?: number | undefined
   /** Called, synchronously, with each frame. What it throws is ignored; it should be quick. */
   readonly onFrame?: ((frame: Frame) => void) | undefined
 }
 
 /**
- * A tap.
+ * A tap. Options that can't be used are a `ConfigInvalid`.
  *
  * @example
  * ```ts
@@ -86,4 +100,7 @@ export interface WireTapOptions {
  * @since 0.1.0
  * @category constructors
  */
-export const make: (options?: WireTapOptions) => Effect.Effect<WireTap> = internal.make
+export const make: {
+  (): Effect.Effect<WireTap>
+  (options: WireTapOptions): Effect.Effect<WireTap, McpError.ConfigInvalid>
+} = internal.make

@@ -116,11 +116,91 @@ describe("CatalogStore.keyOf", () => {
         http({ url: "https://mcp.test/a?x" }),
         http({ url: "https://mcp.test/a?x&y" }),
         http({ headers: { a: "" } }),
-        http({ headers: { x: "" } })
+        http({ headers: { x: "" } }),
+        http({ tls: { verify: false } }),
+        http({ tls: { ca: "A" } }),
+        http({ tls: { ca: "B" } }),
+        http({ tls: { ca: ["A", "B"] } }),
+        http({ tls: { ca: { env: "A" } } }),
+        http({ tls: { ca: { command: "A" } } }),
+        http({ proxy: "http://proxy.test" }),
+        http({ proxy: "https://proxy.test" }),
+        http({ proxy: "http://proxy.test:8080" }),
+        http({ proxy: { env: "PROXY" } }),
+        http({ proxy: "http://${PROXY}", expand: true }),
+        http({ proxy: "http://${PROXY:-other.test}", expand: true }),
+        http({ url: "https://${HOST}/a", expand: true }),
+        http({ url: "https://${HOST:-mcp.test}/a", expand: true }),
+        http({ url: "https://${HOST:-other.test}/a", expand: true }),
+        http({ url: "https://${HOST:-${OTHER}}/a", expand: true }),
+        http({ url: "https://${workspaceFolderBasename}/a", expand: { workspaceFolder: "/a" } }),
+        http({ url: "https://${workspaceFolderBasename}/a", expand: { workspaceFolder: "/b" } }),
+        stdio({ args: ["${workspaceFolder}"], expand: { workspaceFolder: "/a" } }),
+        stdio({ args: ["${workspaceFolder}"], expand: { workspaceFolder: "/b" } })
       ]
-      const keys = yield* Effect.forEach(servers, keyOf)
+      const keys = yield* Effect.forEach(servers, (_) => keyOf(_))
       assert.strictEqual(new Set(keys).size, servers.length)
       assert.notInclude(keys, undefined)
+    }))
+
+  it.effect("a process has another key in each directory that it may be started in, unless its own is a whole path", () =>
+    Effect.gen(function*() {
+      const relative = [
+        stdio(),
+        stdio({ cwd: "sub" }),
+        stdio({ cwd: "." }),
+        stdio({ cwd: "${DIRECTORY}", expand: true }),
+        // Not with `expand`: a name.
+        stdio({ cwd: "${userHome}" }),
+        stdio({ cwd: "C:/a" })
+      ]
+      for (const server of relative) {
+        const keys = yield* Effect.forEach(["/one", "/two", undefined], (directory) => keyOf(server, { directory }))
+        assert.strictEqual(new Set(keys).size, 3, JSON.stringify(server))
+        assert.strictEqual(yield* keyOf(server, { directory: "/one" }), keys[0])
+      }
+      const whole = [
+        stdio({ cwd: "/a" }),
+        stdio({ cwd: "${userHome}/a", expand: true }),
+        stdio({ cwd: "${workspaceFolder}", expand: { workspaceFolder: "/a" } }),
+        http()
+      ]
+      for (const server of whole) {
+        const keys = yield* Effect.forEach(["/one", "/two"], (directory) => keyOf(server, { directory }))
+        assert.strictEqual(keys[0], keys[1], JSON.stringify(server))
+      }
+      const onWindows = (server: McpConfig.ServerConfig) =>
+        Effect.forEach(["C:\\one", "C:\\two"], (directory) => keyOf(server, { directory }))
+      for (const cwd of ["C:\\a", "d:/a", "\\\\share\\a"]) {
+        const [one, two] = yield* onWindows(stdio({ cwd }))
+        assert.strictEqual(one, two, cwd)
+      }
+      const [one, two] = yield* onWindows(stdio({ cwd: "\\a" }))
+      assert.notStrictEqual(one, two)
+    }))
+
+  it.effect("a store that is told where processes start keeps the lists of each directory apart", () =>
+    Effect.gen(function*() {
+      const store = memory()
+      const inDirectory = (directory: Effect.Effect<string>) =>
+        Effect.gen(function*() {
+          const layer = Layer.provide(CatalogStore.layer({ directory }), store.layer)
+          const { of } = yield* Effect.provide(
+            CatalogStore.CatalogStore,
+            yield* Layer.buildWithScope(layer, yield* Scope.make())
+          )
+          return of(stdio())
+        })
+      const strange = yield* inDirectory(Effect.succeed("/tmp/strange"))
+      yield* strange.save("tools", [tool("hostile")])
+      const own = yield* inDirectory(Effect.succeed("/home/ada/own"))
+      assert.isUndefined(yield* own.load("tools"))
+      assert.deepStrictEqual(names(yield* strange.load("tools")), ["hostile"])
+      // A directory that is gone.
+      const nowhere = yield* inDirectory(Effect.die(new Error("ENOENT")))
+      yield* nowhere.save("tools", [tool("hostile")])
+      assert.isUndefined(yield* nowhere.load("tools"))
+      assert.strictEqual(store.entries.size, 1)
     }))
 
   it.effect("what does not change what a server offers is no part of it", () =>
@@ -138,7 +218,9 @@ describe("CatalogStore.keyOf", () => {
       assert.strictEqual(yield* keyOf(stdio()), yield* keyOf(stdio({ ...common, shutdown: { afterEof: "1 second" } })))
       assert.strictEqual(
         yield* keyOf(http()),
-        yield* keyOf(http({ ...common, maxConnections: 1, recovery: "isolated", tls: { verify: false } }))
+        yield* keyOf(
+          http({ ...common, maxConnections: 1, recovery: "isolated", tls: { verify: true, key: "k", cert: "c" } })
+        )
       )
     }))
 
@@ -174,8 +256,8 @@ describe("secrets", () => {
         url: `https://user${s}:${s}@mcp.test/a?key=${s}&other=${s}#${s}`,
         headers: { Authorization: `Bearer ${s}`, "X-Key": Redacted.make(s) },
         requestHeaders: Effect.succeed({ [s]: s }),
-        tls: { key: s, passphrase: s, cert: s, ca: [s] },
-        proxy: `http://${s}:${s}@proxy-${s}.test:1`
+        tls: { key: s, passphrase: s, cert: s, ca: ["public"] },
+        proxy: `http://${s}:${s}@proxy.test:1`
       })
     )
   ]

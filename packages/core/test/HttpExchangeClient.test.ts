@@ -140,7 +140,7 @@ describe("fromHttpClient", () => {
       yield* server.until(() => server.requests.length === 1)
       assert.strictEqual(server.sockets.size, 1)
       aborted.abort()
-      yield* server.until(() => server.sockets.size === 0).pipe(Effect.timeout("5 seconds"))
+      yield* server.until(() => server.sockets.size === 0)
       assert.deepStrictEqual(aborted.events, [])
     }).pipe(Effect.scoped, Effect.provide(overFetch((_) => _))))
 

@@ -199,7 +199,12 @@ describe("McpConfig.decode", () => {
     assert.deepStrictEqual([...forged.problems], [{ field: "name", problem: "must not contain control characters" }])
     assert.isBelow(refuse(stdio({ name: "a".repeat(100_000) })).message.length, 1000)
     assert.strictEqual(refuse({ transport: "stdio", command: "x" }).server, "<unnamed>")
-    decode(stdio({ name: "Überprüfung 検索" }))
+    for (const name of ["files\u202e", "fi\u200bles", "\u3164", "a\u2028b", "a\u{e0061}"]) {
+      assert.deepStrictEqual(problems(stdio({ name })), {
+        name: "must not contain characters that nobody sees or that change the direction of text"
+      })
+    }
+    decode(stdio({ name: "Überprüfung 検索 🛠\ufe0f" }))
   })
 
   it("an unknown field is named, within bounds", () => {

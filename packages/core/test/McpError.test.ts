@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { McpError } from "@mcp-runtime/core"
-import { FastCheck, Schema } from "effect"
+import { McpConfig, McpError, RequestLimit, RetryPolicy, ToolApproval, ToolFilter, Toolset } from "@mcp-runtime/core"
+import { Effect, FastCheck, Schema } from "effect"
+import * as Owners from "../src/internal/errors/owners.js"
 
 const about = { server: "files", operation: "tools/call", executed: "maybe" } as const
 const exit = { code: 3, signal: null }
@@ -216,6 +217,49 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
 
 const decode = Schema.decodeUnknownSync(McpError.McpError)
 const encode = Schema.encodeSync(McpError.McpError)
+
+describe("what an error is about", () => {
+  const messageOf = (server: string) =>
+    new McpError.ToolNotFound({ server, operation: "tools/call", executed: "no", tool: "x", detail: "d" }).message
+
+  it("is called a server where it is one, and what it is where it is none", () => {
+    const said = `: tools/call: there is no tool "x": d`
+    assert.strictEqual(messageOf("files"), `MCP server "files"${said}`)
+    // A server may have any name.
+    assert.strictEqual(messageOf("<files>"), `MCP server "<files>"${said}`)
+    assert.strictEqual(messageOf("constructor"), `MCP server "constructor"${said}`)
+    for (const owner of Object.values(Owners.owners)) {
+      assert.match(owner, /^<[a-z ]+>$/)
+      assert.strictEqual(messageOf(owner), `${Owners.words.get(owner)}${said}`)
+      assert.notInclude(messageOf(owner), "<")
+    }
+    assert.strictEqual(messageOf("<manager>"), `manager${said}`)
+    assert.strictEqual(messageOf("<unnamed>"), `MCP server without a name${said}`)
+  })
+
+  it("that is no server is said by whoever makes it", () => {
+    const aboutOf = (wrong: Effect.Effect<unknown, McpError.ConfigInvalid>) =>
+      Effect.runSync(Effect.flip(wrong)).message.split(":")[0]
+    const messages = [
+      RequestLimit.make(0),
+      Toolset.make("none" as never),
+      ToolFilter.decodeNames([]),
+      ToolApproval.make([] as never),
+      ToolApproval.decode({}),
+      RetryPolicy.make({ base: -1 }),
+      McpConfig.decodeUnknown(1)
+    ].map((_) => aboutOf(_))
+    assert.deepStrictEqual(messages, [
+      "request limit",
+      "toolset",
+      "tool filter",
+      "tool approval",
+      "pending approval",
+      "retry policy",
+      "MCP server without a name"
+    ])
+  })
+})
 
 describe("McpError", () => {
   it("the samples cover the family", () => {
@@ -454,6 +498,78 @@ describe("displayUrl", () => {
   })
 })
 
+/** One of each kind. */
+const unseen = [
+  "\u00ad", // soft hyphen
+  "\u034f", // combining grapheme joiner
+  "\u061c", // Arabic letter mark
+  "\u115f", // Hangul fillers
+  "\u1160",
+  "\u3164",
+  "\uffa0",
+  "\u17b4", // Khmer inherent vowel
+  "\u180e", // Mongolian vowel separator
+  "\u200b", // zero-width space
+  "\u200e", // left to right, right to left
+  "\u200f",
+  "\u2028", // ends of lines
+  "\u2029",
+  "\u202a",
+  "\u202e",
+  "\u2060",
+  "\u2066",
+  "\u2069",
+  "\u206f",
+  "\u2800", // Braille blank
+  "\ufeff",
+  "\ufff0",
+  "\ufff9", // annotations
+  "\u{1d159}", // musical null notehead
+  "\u{1d173}", // musical beam
+  "\u{1bca0}",
+  "\u{e0061}", // tag
+  "\u{e0080}"
+]
+
+const joiners = ["\u200c", "\u200d", "\ufe00", "\ufe0f", "\u180b", "\u180f", "\u{e0100}", "\u{e01ef}"]
+
+describe("displayName", () => {
+  it("shows each mark that nobody sees, joiners too, and ends of lines, as one visible character", () => {
+    for (const mark of [...unseen, ...joiners, "\u0085", "\u009b"]) {
+      assert.strictEqual(McpError.displayName(`read_${mark}file${mark}`), "read_\ufffdfile\ufffd", JSON.stringify(mark))
+    }
+    assert.strictEqual(McpError.displayName("x\r\n\tApproved.\u001b[2J\u007f\u0000"), "x␍␊␉Approved.␛[2J␡␀")
+  })
+
+  it("what can be seen stays, spaces too, and its end where it is long is told", () => {
+    for (const name of ["read_file", " read file ", "日本　語", "größe", "😀", ""]) {
+      assert.strictEqual(McpError.displayName(name), name)
+    }
+    assert.strictEqual(McpError.displayName("abcdefg", 6), "abcdef... (1 more characters)")
+    assert.strictEqual(McpError.displayName("\u202ebcdefg", 6), "\ufffdbcdef... (1 more characters)")
+    assert.strictEqual(McpError.displayName("at https://u:hunter2@a.example/x?t=hunter2"), "at https://a.example/x")
+  })
+
+  it("names of servers and tools in messages are shown so", () => {
+    const at = { server: "a\u202eb", operation: "tools/call", executed: "no" } as const
+    const failed = new McpError.ToolNotFound({ ...at, tool: "read\u200b\nfile", detail: "gone" })
+    assert.strictEqual(
+      failed.message,
+      "MCP server \"a\ufffdb\": tools/call: there is no tool \"read\ufffd␊file\": gone"
+    )
+    const both = new McpError.ServersFailed({ ...at, errors: [failed, failed] })
+    assert.include(both.message, "(and 1 more: \"a\ufffdb\" ToolNotFound)")
+  })
+
+  it("takes time in proportion to the length of a hostile name", () => {
+    for (const unit of ["a", "\u202e", "a\u200d", "http://", "\u0000", "é\ufe0f\u200d", "\u{e0061}"]) {
+      const text = unit.repeat(300_000 / unit.length)
+      assert.isAtMost(McpError.displayName(text, text.length).length, text.length * 2)
+      assert.isAtMost(McpError.displayText(text, text.length).length, text.length * 2)
+    }
+  })
+})
+
 describe("displayText", () => {
   const show = (text: string) => McpError.displayText(text, 10_000)
 
@@ -505,6 +621,20 @@ describe("displayText", () => {
       // A quadratic one takes minutes, which a test does not have.
       assert.isAtMost(McpError.displayText(text, text.length).length, text.length * 2)
     }
+  })
+
+  it("marks that nobody sees, or that turn text around, are seen; words, emoji and what they are joined with stay", () => {
+    for (const mark of unseen) {
+      assert.strictEqual(show(`a${mark}b`), "a\ufffdb", JSON.stringify(mark))
+      assert.strictEqual(show(`${mark}b`), "\ufffdb", JSON.stringify(mark))
+    }
+    assert.strictEqual(show("\ufeff\u200bx\u200b"), "\ufffd\ufffdx\ufffd")
+    const ordinary = "👩\u200d🚀 ❤\ufe0f\u200d🔥 1\ufe0f⃣ می\u200cشود क्\u200dष 葛\u{e0100} ᠠ\u180b naïve 日本　語"
+    assert.strictEqual(show(ordinary), ordinary)
+    // One that joins nothing, and bytes that are hidden behind a character.
+    assert.strictEqual(show("a \u200db"), "a \ufffdb")
+    assert.strictEqual(show("a\u200d\u200db"), "a\u200d\ufffdb")
+    assert.strictEqual(show("😀\ufe0f\ufe01\u{e0101}\u{e0102}"), "😀\ufe0f\ufffd\ufffd\ufffd")
   })
 
   it("never throws, and what it shows is shown as it is again", () => {

@@ -79,10 +79,11 @@ describe("authorization", () => {
   it("is put together of layers that need nothing", () => {
     const auth = Layer.provide(McpAuth.layer, [UndiciExchange.layer, FileTokens.layer(), LoopbackAuthorizer.layer()])
     expect(auth).type.toBe<Layer.Layer<McpAuth.McpAuth>>()
-    expect(LoopbackAuthorizer.layer).type.toBeCallableWith({
-      open: LoopbackAuthorizer.openBrowser,
-      timeout: "1 minute"
-    })
+    const { openBrowser: open } = LoopbackAuthorizer
+    expect(LoopbackAuthorizer.layer({ open })).type.toBe<Layer.Layer<McpAuth.Authorizer>>()
+    expect(LoopbackAuthorizer.layer({ open, timeout: "1 minute" })).type.toBe<
+      Layer.Layer<McpAuth.Authorizer, McpError.ConfigInvalid>
+    >()
     expect(LoopbackAuthorizer.layer).type.not.toBeCallableWith({ open: () => {} })
   })
 })
@@ -97,7 +98,9 @@ describe("parts", () => {
     expect(NodeSecrets.make()).type.toBe<SecretResolver.Service>()
     expect(NodeSecrets.layer()).type.toBe<Layer.Layer<SecretResolver.SecretResolver>>()
     expect(NodeSecrets.current).type.toBe<Effect.Effect<SecretResolver.Service>>()
-    expect(UndiciExchange.layerOptions({ connectTimeout: null })).type.toBe<Layer.Layer<HttpExchange.HttpExchange>>()
+    expect(UndiciExchange.layerOptions({ connectTimeout: null })).type.toBe<
+      Layer.Layer<HttpExchange.HttpExchange, McpError.ConfigInvalid>
+    >()
     expect(UndiciExchange.layerOptions).type.not.toBeCallableWith({ closeTimeout: null })
   })
 })

@@ -44,7 +44,8 @@ export interface Options {
   readonly cwd?: string | undefined
   /**
    * Whether the project's file is read. Its servers are commands that run as the user: a program that is started in
-   * directories of strangers says `false`. Default: `true`.
+   * directories of strangers says `false`. Then servers of the user's file that have no `cwd` start in the directory of the
+   * user, and so do commands that find their secrets. Default: `true`.
    */
   readonly enableProjectConfig?: boolean | undefined
   /** Another file for the user's, or `false` for none. Default: `true`. */
@@ -103,6 +104,7 @@ const settingsOf = (options: Options): Effect.Effect<Follow.Settings> =>
         exclude: options.exclude,
         defaultTimeout: options.defaultTimeout,
         workspaceFolder: Places.projectDirectory(options),
+        userFolder: Places.userDirectory(process.platform, environment),
         ...(typeof timeout === "number" && { timeout })
       },
       problems: typeof timeout === "object" ? [timeout] : []

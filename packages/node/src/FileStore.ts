@@ -12,6 +12,7 @@
  * @since 0.1.0
  */
 import * as KeyValueStore from "@effect/platform/KeyValueStore"
+import type * as McpError from "@mcp-runtime/core/McpError"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -19,6 +20,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { homedir } from "node:os"
 import { resolve } from "node:path"
+import * as Durations from "./internal/durations.js"
 import { attempt } from "./internal/store/failure.js"
 import * as Files from "./internal/store/files.js"
 import * as UserDirectory from "./internal/store/userDirectory.js"
@@ -28,7 +30,7 @@ import * as UserDirectory from "./internal/store/userDirectory.js"
  * @category options
  */
 export interface Options {
-  /** Entries that were not written for so long are removed now and then. Default: they stay. */
+  /** Entries that were not written for so long are removed now and then. Positive and finite. Default: they stay. */
   readonly expireAfter?: Duration.DurationInput | undefined
   /** Entries are forced to the disk before they replace older ones, which takes its time. Off by default. */
   readonly durable?: boolean | undefined
@@ -42,20 +44,20 @@ const sweepEvery = 60 * 60 * 1000
  *
  * An operation fails with a `SystemError` where the system refuses it; a directory that is not there is an empty one.
  * `clear` removes the entries and leaves everything else. `modify` is no transaction: another process may write in
- * between.
+ * between. For options that can't be used a `ConfigInvalid` is thrown.
  *
  * @since 0.1.0
  * @category constructors
  */
 export const make = (path: string, options: Options = {}): KeyValueStore.KeyValueStore => {
   const directory = resolve(path)
-  const expireAfter = options.expireAfter === undefined ? Infinity : Duration.toMillis(options.expireAfter)
+  const { expireAfter = Duration.infinity } = Durations.positive("<file store>", { expireAfter: options.expireAfter })
   let sweptAt = Number.NEGATIVE_INFINITY
 
   const sweep = Effect.flatMap(Clock.currentTimeMillis, (now) => {
     if (now - sweptAt < sweepEvery) return Effect.void
     sweptAt = now
-    return Effect.ignore(Effect.tryPromise(() => Files.sweep(directory, now, expireAfter)))
+    return Effect.ignore(Effect.tryPromise(() => Files.sweep(directory, now, Duration.toMillis(expireAfter))))
   })
 
   const read = (method: string, key: string) => attempt(method, directory, () => Files.read(directory, key))
@@ -75,13 +77,18 @@ export const make = (path: string, options: Options = {}): KeyValueStore.KeyValu
 }
 
 /**
- * The store in this directory. Building the layer touches nothing and does not fail.
+ * The store in this directory. Building the layer touches nothing, and fails only for options that can't be used.
  *
  * @since 0.1.0
  * @category layers
  */
-export const layer = (directory: string, options?: Options): Layer.Layer<KeyValueStore.KeyValueStore> =>
-  Layer.sync(KeyValueStore.KeyValueStore, () => make(directory, options))
+export const layer: {
+  (directory: string): Layer.Layer<KeyValueStore.KeyValueStore>
+  (directory: string, options: Options): Layer.Layer<KeyValueStore.KeyValueStore, McpError.ConfigInvalid>
+} = (directory: string, options?: Options): Layer.Layer<KeyValueStore.KeyValueStore> =>
+  Layer.effect(KeyValueStore.KeyValueStore, Durations.made(() => make(directory, options))) as Layer.Layer<
+    KeyValueStore.KeyValueStore
+  >
 
 /**
  * Where programs like this one keep what they can make again: `$XDG_CACHE_HOME/mcp-runtime` or `~/.cache/mcp-runtime`,

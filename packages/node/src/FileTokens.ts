@@ -10,14 +10,16 @@
  * @since 0.1.0
  */
 import * as McpAuth from "@mcp-runtime/core/McpAuth"
+import type * as McpError from "@mcp-runtime/core/McpError"
 import type * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import * as FileStore from "./FileStore.js"
+import * as Durations from "./internal/durations.js"
 import { attempt, systemError } from "./internal/store/failure.js"
 import { entryName } from "./internal/store/fileName.js"
 import * as Lock from "./internal/store/lock.js"
@@ -29,7 +31,7 @@ import * as UserDirectory from "./internal/store/userDirectory.js"
  * @category options
  */
 export interface Options {
-  /** How long to wait for others who hold a lock. 1 minute by default. */
+  /** How long to wait for others who hold a lock. Positive and finite. 1 minute by default. */
   readonly lockTimeout?: Duration.DurationInput | undefined
 }
 
@@ -38,7 +40,8 @@ export interface Options {
  * touched before.
  *
  * An operation fails with a `SystemError` where the system refuses it, where the directory belongs to another user or is
- * open to others (`PermissionDenied`, with what to do), and where a lock stays held (`TimedOut`).
+ * open to others (`PermissionDenied`, with what to do), and where a lock stays held (`TimedOut`). For options that can't be
+ * used a `ConfigInvalid` is thrown.
  *
  * @since 0.1.0
  * @category constructors
@@ -46,7 +49,7 @@ export interface Options {
 export const make = (path: string, options: Options = {}): Context.Tag.Service<McpAuth.TokenStore> => {
   const directory = resolve(path)
   const files = FileStore.make(directory, { durable: true })
-  const wait = Duration.decode(options.lockTimeout ?? "1 minute")
+  const { lockTimeout } = Durations.positive("<file tokens>", { lockTimeout: options.lockTimeout ?? "1 minute" })
 
   const guarded = (method: string, check: (directory: string) => Promise<unknown>) =>
     attempt(method, directory, () => check(directory))
@@ -55,7 +58,7 @@ export const make = (path: string, options: Options = {}): Context.Tag.Service<M
     const file = join(directory, `lock-${entryName(key)}`)
     return Effect.zipRight(
       guarded("lock", PrivateDirectory.ensure),
-      Effect.mapError(Lock.acquire(file, { wait }), (error) => systemError("lock", file, error))
+      Effect.mapError(Lock.acquire(file, { wait: lockTimeout }), (error) => systemError("lock", file, error))
     )
   })
 
@@ -68,8 +71,8 @@ export const make = (path: string, options: Options = {}): Context.Tag.Service<M
 }
 
 /**
- * The store in this directory, or in `directory`. Building the layer touches nothing and does not fail. For a user
- * without a home, tokens are kept in memory, with a warning in the log.
+ * The store in this directory, or in `directory`. Building the layer touches nothing, and fails only for options that can't
+ * be used. For a user without a home, tokens are kept in memory, with a warning in the log.
  *
  * @example
  * ```ts
@@ -84,15 +87,24 @@ export const make = (path: string, options: Options = {}): Context.Tag.Service<M
  * @since 0.1.0
  * @category layers
  */
-export const layer = (path?: string, options?: Options): Layer.Layer<McpAuth.TokenStore> =>
-  Layer.unwrapEffect(
-    Effect.flatMap(
-      path === undefined ? directory : Effect.succeedSome(path),
-      Option.match({
-        onNone: () => Effect.as(Effect.logWarning(homeless), McpAuth.layerTokensMemory),
-        onSome: (found) => Effect.succeed(Layer.sync(McpAuth.TokenStore, () => make(found, options)))
-      })
-    )
+export const layer: {
+  (path?: string): Layer.Layer<McpAuth.TokenStore>
+  (path: string | undefined, options: Options): Layer.Layer<McpAuth.TokenStore, McpError.ConfigInvalid>
+} = (path?: string, options?: Options): Layer.Layer<McpAuth.TokenStore> => Layer.unwrapEffect(layerOf(path, options))
+
+const layerOf = (path: string | undefined, options: Options | undefined) =>
+  Effect.flatMap(
+    path === undefined ? directory : Effect.succeedSome(path),
+    Option.match({
+      onNone: () => Effect.as(Effect.logWarning(homeless), McpAuth.layerTokensMemory),
+      onSome: (found) =>
+        Effect.succeed(
+          Layer.effect(
+            McpAuth.TokenStore,
+            Durations.made(() => make(found, options))
+          ) as typeof McpAuth.layerTokensMemory
+        )
+    })
   )
 
 const homeless = "This user has no home directory: tokens of MCP servers are kept in memory, and lost at the end"

@@ -9,9 +9,10 @@
  * |-----------------------------------------|----------------------------------------------------------|
  * | is fixed (`auth.redirectPort`, or yours) | there; if that is not possible, `ConfigInvalid`          |
  * | was registered before                   | there; if the port is in use, at another one             |
- * | there is none                           | at `http://127.0.0.1:<a free port>/callback`             |
+ * | there is none                           | at `http://127.0.0.1:<a free port>/callback`, or below   |
  *
- * What comes without the expected `state` is answered with a page that says so, and waiting goes on.
+ * An authorization server that does not say who it is when the browser comes back (RFC 9207) has a path of its own there.
+ * What comes to another path, or without the expected `state`, is answered with a page that says so, and waiting goes on.
  *
  * @since 0.1.0
  */
@@ -25,6 +26,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Browser from "./internal/auth/browser.js"
 import * as CallbackServer from "./internal/auth/callbackServer.js"
+import * as Durations from "./internal/durations.js"
 import { firstOf, inTime } from "./internal/within.js"
 
 /**
@@ -50,7 +52,7 @@ export interface Options {
 export const printUrl = (request: AuthorizationRequest): Effect.Effect<void> =>
   Console.error(
     `The MCP server "${
-      McpError.displayText(request.server, 256)
+      McpError.displayName(request.server)
     }" wants to know who you are. Open this page in a browser on this machine:\n\n  ${request.url}\n`
   )
 
@@ -65,14 +67,13 @@ export const openBrowser = (request: AuthorizationRequest): Effect.Effect<void> 
   Effect.zipRight(printUrl(request), Browser.open(process.platform, request.url))
 
 /**
+ * For options that can't be used a `ConfigInvalid` is thrown.
+ *
  * @since 0.1.0
  * @category constructors
  */
 export const make = (options: Options = {}): Context.Tag.Service<Authorizer> => {
-  const timeout = Duration.decode(options.timeout ?? "5 minutes")
-  if (!Duration.isFinite(timeout) || Duration.toMillis(timeout) <= 0) {
-    throw new RangeError("LoopbackAuthorizer: timeout must be positive and finite")
-  }
+  const { timeout } = Durations.positive("<loopback authorizer>", { timeout: options.timeout ?? "5 minutes" })
   const open = options.open ?? printUrl
 
   return {
@@ -100,10 +101,16 @@ export const make = (options: Options = {}): Context.Tag.Service<Authorizer> => 
 }
 
 /**
+ * A `timeout` that can't be used is a `ConfigInvalid`.
+ *
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options?: Options): Layer.Layer<Authorizer> => Layer.sync(Authorizer, () => make(options))
+export const layer: {
+  (options?: Options & { readonly timeout?: undefined }): Layer.Layer<Authorizer>
+  (options: Options): Layer.Layer<Authorizer, McpError.ConfigInvalid>
+} = (options?: Options): Layer.Layer<Authorizer> =>
+  Layer.effect(Authorizer, Durations.made(() => make(options))) as Layer.Layer<Authorizer>
 
 const listening = (
   redirect: Redirect
@@ -117,7 +124,10 @@ const listening = (
   }
   const failed = (address: CallbackServer.Address) => (error: NodeJS.ErrnoException) =>
     invalid(redirect.server, problemOf(address, error))
-  if (registered === undefined) return Effect.mapError(CallbackServer.listen(anywhere), failed(anywhere))
+  if (registered === undefined) {
+    const anywhere = { host: "127.0.0.1", port: 0, path: redirect.path ?? "/callback" }
+    return Effect.mapError(CallbackServer.listen(anywhere), failed(anywhere))
+  }
   return CallbackServer.listen(registered).pipe(
     Effect.map((server) => ({ ...server, redirectUri: redirect.registered ?? server.redirectUri })),
     Effect.mapError(failed(registered)),
@@ -128,8 +138,6 @@ const listening = (
     )
   )
 }
-
-const anywhere: CallbackServer.Address = { host: "127.0.0.1", port: 0, path: "/callback" }
 
 const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"])
 

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import * as KeyValueStore from "@effect/platform/KeyValueStore"
 import * as CatalogStore from "@mcp-runtime/core/CatalogStore"
 import * as HttpExchange from "@mcp-runtime/core/HttpExchange"
 import * as McpAuth from "@mcp-runtime/core/McpAuth"
@@ -46,11 +47,14 @@ export const layerTransport: Layer.Layer<McpTransport.McpTransport> = Layer.prov
   UndiciExchange.layer
 )
 
+/** Whichever it is when a server is first connected. It may be gone. */
+const workingDirectory = Effect.sync(() => process.cwd())
+
 /**
  * Lists of servers that outlive the program, in this directory, or in `FileStore.cacheDirectory`. Nothing is touched
  * before the first list is loaded or saved. A directory that can't be made, read or written is no error: it is as if
  * nothing were stored, with a line in the log at debug level. What is older than 30 days is not used, and removed a day
- * later.
+ * later. A server that starts in the working directory has lists of its own in each.
  *
  * @since 0.1.0
  * @category layers
@@ -61,10 +65,17 @@ export const layerCatalog = (directory?: string): Layer.Layer<CatalogStore.Catal
       directory === undefined ? FileStore.cacheDirectory : Effect.succeedSome(directory),
       Option.match({
         onNone: () => CatalogStore.layerNone,
-        onSome: (found) => Layer.provide(CatalogStore.layer(), FileStore.layer(found, { expireAfter: "31 days" }))
+        onSome: (found) =>
+          Layer.orDie(Layer.provide(
+            CatalogStore.layer({ directory: workingDirectory }),
+            Layer.sync(KeyValueStore.KeyValueStore, () => filesIn(found))
+          ))
       })
     )
   )
+
+const filesIn = (directory: string): KeyValueStore.KeyValueStore =>
+  FileStore.make(directory, { expireAfter: "31 days" })
 
 /**
  * Everything: server processes, HTTP over undici, and lists of servers that outlive the program in the user's cache

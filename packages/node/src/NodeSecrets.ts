@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as KeyValueStore from "@effect/platform/KeyValueStore"
+import type * as McpError from "@mcp-runtime/core/McpError"
 import * as SecretResolver from "@mcp-runtime/core/SecretResolver"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -14,6 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { homedir } from "node:os"
+import * as Durations from "./internal/durations.js"
 import * as Command from "./internal/secrets/command.js"
 import { Shared } from "./internal/secrets/shared.js"
 
@@ -26,17 +28,18 @@ export interface Options {
   readonly store?: KeyValueStore.KeyValueStore | undefined
   /** In place of `process.env`. It is read each time. */
   readonly env?: { readonly [name: string]: string | undefined } | undefined
-  /** How long a command may take that does not say so itself. Default: 10 seconds. */
+  /** How long a command may take that does not say so itself. Positive and finite. Default: 10 seconds. */
   readonly commandTimeout?: Duration.DurationInput | undefined
-  /** For how long what a command wrote is used again. Default: it is run for each session. */
+  /** For how long what a command wrote is used again. Positive and finite. Default: it is run for each session. */
   readonly reuseCommands?: Duration.DurationInput | undefined
 }
 
 /**
- * The resolver of Node.
+ * The resolver of Node. For options that can't be used a `ConfigInvalid` is thrown.
  *
  * - A variable is read when a session is opened.
- * - A command runs in a shell (`/bin/sh -c`, `cmd /c`) with our environment, and without input. What it writes to its output is
+ * - A command runs in a shell (`/bin/sh -c`, `cmd /c`) with our environment, without input, and in the directory that is
+ *   given, else in ours. What it writes to its output is
  *   the value, without the end of the last line: at most 64 KiB of text. It must exit with code 0. What it writes to stderr is
  *   shown nowhere. It and all it has started are killed when it takes too long, or when nobody waits for it any more.
  *   Sessions that ask for the same command at once share one run.
@@ -46,8 +49,11 @@ export interface Options {
  * @category constructors
  */
 export const make = (options: Options = {}): SecretResolver.Service => {
-  const shared = new Shared(options.reuseCommands === undefined ? 0 : Duration.toMillis(options.reuseCommands))
-  const usual = Duration.decode(options.commandTimeout ?? "10 seconds")
+  const { commandTimeout, reuseCommands } = Durations.positive("<secrets>", {
+    commandTimeout: options.commandTimeout ?? "10 seconds",
+    reuseCommands: options.reuseCommands
+  })
+  const shared = new Shared(reuseCommands === undefined ? 0 : Duration.toMillis(reuseCommands))
   const variable = (name: string): string | undefined => {
     const env = options.env ?? process.env
     return Object.hasOwn(env, name) ? env[name] : undefined
@@ -57,8 +63,11 @@ export const make = (options: Options = {}): SecretResolver.Service => {
       Effect.suspend(() =>
         answer(variable(name), `the environment variable "${name}" is not set; set it, or write "\${${name}:-default}"`)
       ),
-    command: (command, { timeout = usual }) =>
-      shared.get(`${Duration.toMillis(timeout)}:${command}`, Command.run(command, timeout)),
+    command: (command, { directory, timeout = commandTimeout }) =>
+      shared.get(
+        JSON.stringify([Duration.toMillis(timeout), directory, command]),
+        Command.run(command, timeout, directory)
+      ),
     store: (key) => {
       const { store } = options
       return store === undefined
@@ -95,7 +104,7 @@ const answer = (value: string | undefined, problem: string): SecretResolver.Answ
 /**
  * The resolver of Node as a layer. Without `store`, the `KeyValueStore` of the context is used if there is one.
  *
- * `NodeMcp.layer` has it; this is for other options.
+ * `NodeMcp.layer` has it; this is for other options. Those that can't be used are a `ConfigInvalid`.
  *
  * @example
  * ```ts
@@ -108,14 +117,18 @@ const answer = (value: string | undefined, problem: string): SecretResolver.Answ
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options: Options = {}): Layer.Layer<SecretResolver.SecretResolver> =>
+export const layer: {
+  (): Layer.Layer<SecretResolver.SecretResolver>
+  (options: Options): Layer.Layer<SecretResolver.SecretResolver, McpError.ConfigInvalid>
+} = (options: Options = {}): Layer.Layer<SecretResolver.SecretResolver> =>
   Layer.effect(SecretResolver.SecretResolver, withContext(options))
 
+/** Without options it can't fail. */
 const withContext = (options: Options): Effect.Effect<SecretResolver.Service> =>
-  Effect.map(
+  Effect.flatMap(
     Effect.serviceOption(KeyValueStore.KeyValueStore),
-    (store) => make({ ...options, store: options.store ?? Option.getOrUndefined(store) })
-  )
+    (store) => Durations.made(() => make({ ...options, store: options.store ?? Option.getOrUndefined(store) }))
+  ) as Effect.Effect<SecretResolver.Service>
 
 /**
  * The `SecretResolver` of the application if it provides one, else that of Node.

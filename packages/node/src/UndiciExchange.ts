@@ -9,10 +9,12 @@
  */
 import * as HttpExchange from "@mcp-runtime/core/HttpExchange"
 import type * as McpConfig from "@mcp-runtime/core/McpConfig"
+import type * as McpError from "@mcp-runtime/core/McpError"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Durations from "./internal/durations.js"
 import type { Times } from "./internal/undiciChannel.js"
 import * as Settings from "./internal/undiciSettings.js"
 
@@ -28,7 +30,7 @@ export interface Options {
   readonly keepAliveTimeout?: Duration.DurationInput | undefined
   /** How long opening a connection may take, with TLS and proxy. Default: 10 seconds; `null` for no limit. */
   readonly connectTimeout?: Duration.DurationInput | null | undefined
-  /** How long the end of a channel waits for its sockets to close. Default: 1 second. */
+  /** How long the end of a channel waits for its sockets to close. Default: 1 second. All are positive and finite. */
   readonly closeTimeout?: Duration.DurationInput | undefined
 }
 
@@ -37,17 +39,18 @@ const loadChannel = Effect.promise(() => import("./internal/undiciChannel.js"))
 
 /**
  * The service of exchanges over undici, which is loaded when the first channel is opened. Settings of a configuration that
- * can't be used, such as a certificate, are a `ConfigInvalid`.
+ * can't be used, such as a certificate, are a `ConfigInvalid`; for options that can't be used it is thrown.
  *
  * @since 0.1.0
  * @category constructors
  */
 export const make = (options: Options = {}): Context.Tag.Service<HttpExchange.HttpExchange> => {
   const { closeTimeout = "1 second", connectTimeout = "10 seconds", keepAliveTimeout = "4 seconds" } = options
+  const durations = Durations.positive("<undici>", { keepAliveTimeout, connectTimeout, closeTimeout })
   const times: Times = {
-    keepAlive: Duration.toMillis(keepAliveTimeout),
-    connect: connectTimeout === null ? undefined : Duration.decode(connectTimeout),
-    close: Duration.decode(closeTimeout)
+    keepAlive: Duration.toMillis(durations.keepAliveTimeout),
+    connect: durations.connectTimeout ?? undefined,
+    close: durations.closeTimeout
   }
   return {
     open: (config: McpConfig.AnyHttpConfig) =>
@@ -66,10 +69,10 @@ export const make = (options: Options = {}): Context.Tag.Service<HttpExchange.Ht
 export const layer: Layer.Layer<HttpExchange.HttpExchange> = Layer.sync(HttpExchange.HttpExchange, () => make())
 
 /**
- * The same as `layer` with other times.
+ * The same as `layer` with other times. Options that can't be used are a `ConfigInvalid`.
  *
  * @since 0.1.0
  * @category layers
  */
-export const layerOptions = (options: Options): Layer.Layer<HttpExchange.HttpExchange> =>
-  Layer.sync(HttpExchange.HttpExchange, () => make(options))
+export const layerOptions = (options: Options): Layer.Layer<HttpExchange.HttpExchange, McpError.ConfigInvalid> =>
+  Layer.effect(HttpExchange.HttpExchange, Durations.made(() => make(options)))

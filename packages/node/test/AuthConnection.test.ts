@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { McpConnection, McpManager } from "@mcp-runtime/core"
 import * as McpAuth from "@mcp-runtime/core/McpAuth"
-import { AuthFixture, HttpFixture } from "@mcp-runtime/testing"
-import { Clock, Effect, Exit, Scope, Stream } from "effect"
+import { AuthFixture, HttpFixture, LeakCheck } from "@mcp-runtime/testing"
+import { Clock, Effect, Exit, Scope, Stream, TestClock } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as LoopbackAuthorizer from "../src/LoopbackAuthorizer.js"
 import { awaitState, config, connect, echo, nobody, program, withServer } from "./internal/auths.js"
+import { turn } from "./internal/wire.js"
 
 const errorOf = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<E, never, R> =>
   Effect.orDieWith(Effect.flip(Effect.asVoid(effect)), () => new Error("it has succeeded"))
@@ -79,6 +80,40 @@ describe("authorization of a connection", () => {
         }).pipe(Effect.scoped, Effect.provide(program(path, nobody)))
         assert.strictEqual(server.count("token"), 1)
       })))
+
+  it.live("a mix-up: an authorization server that says no iss refuses to send its code to where another one's comes back", () =>
+    withServer({ iss: null, issAdvertised: false }, (server, path) =>
+      Effect.gen(function*() {
+        const auth = yield* McpAuth.McpAuth
+        const honest = yield* config(server)
+        const first = yield* auth.begin(honest)
+        yield* auth.finish(honest, yield* server.browser(first.url))
+        const client = server.requests.find((_) => _.kind === "authorize")!.client
+        const evil = yield* AuthFixture.make({
+          issAdvertised: false,
+          serverFields: { authorization_endpoint: `${server.issuer}/authorize` },
+          override: ({ kind }) =>
+            kind === "register" ? HttpFixture.json({ client_id: client }, { status: 201 }) : undefined
+        })
+        const { redirectUri, url } = yield* auth.begin(yield* config(evil, { name: "evil" }))
+        const page = yield* AuthFixture.open(url)
+        assert.strictEqual(new URL(url).origin, new URL(server.issuer).origin)
+        assert.strictEqual(page.status, 400)
+        assert.include(page.body, "not the registered redirect_uri")
+        assert.notStrictEqual(redirectUri, first.redirectUri)
+        assert.strictEqual(evil.count("token"), 0)
+      }).pipe(Effect.provide(program(path, nobody)))))
+
+  it.live("without iss, a person comes back to the path of this authorization server, again and again", () =>
+    withServer({ iss: null, issAdvertised: false }, (server, path) =>
+      Effect.gen(function*() {
+        const auth = yield* McpAuth.McpAuth
+        for (let i = 0; i < 2; i++) yield* auth.authorize(yield* config(server))
+        const came = server.requests.filter((_) => _.kind === "authorize").map((_) => _.parameters.get("redirect_uri"))
+        assert.strictEqual(new Set(came).size, 1)
+        assert.match(new URL(came[0]!).pathname, /^\/callback\/[\w-]{43}$/)
+        assert.strictEqual(server.count("register"), 1)
+      }).pipe(Effect.provide(program(path)))))
 
   it.live("A05: an expired token is renewed once for 5 calls at once, in the same session", () =>
     withServer({}, (server, path) =>
@@ -211,16 +246,22 @@ describe("authorization of a connection", () => {
         assert.isAtMost(server.count("token"), 3)
       }).pipe(Effect.provide(program(path, nobody)))))
 
-  it.live("A04 L07: GET is refused for ever, and refreshing works: the stream is given up, calls go on", () =>
+  it.effect("A04 L07: GET is refused for ever, and refreshing works: the stream is given up, calls go on", () =>
     withServer({ protect: (_) => _.method === "GET" ? "reject" : "token" }, (server, path) =>
       Effect.gen(function*() {
         yield* authorized(server, path)
         const connection = yield* connect(server)
         yield* echo(connection)
-        yield* Effect.sleep("1500 millis")
+        const session = yield* connection.session
+        const isGivenUp = Effect.map(session.stats, (_) => _.warnings.StreamFailed !== undefined)
+        yield* Effect.zipRight(TestClock.adjust("1 second"), turn).pipe(Effect.repeat({ until: () => isGivenUp }))
+        const asked = server.count("mcp", (_) => _.http.method === "GET")
+        assert.isAtMost(asked, 4)
+        // Whoever tries again by itself does so every 30 seconds at least.
+        yield* TestClock.adjust("5 minutes")
         yield* echo(connection)
-        assert.isAtMost(server.grants("refresh_token"), 2)
-        assert.isAtMost(server.count("mcp", (_) => _.http.method === "GET"), 8)
+        assert.strictEqual(server.count("mcp", (_) => _.http.method === "GET"), asked)
+        assert.strictEqual(server.grants("refresh_token"), 1)
         assert.include(["Ready", "Degraded"], (yield* connection.state)._tag)
       }).pipe(Effect.provide(program(path, nobody)))))
 
@@ -274,14 +315,16 @@ describe("authorization of a connection", () => {
                 Effect.zipRight(Effect.sync(() => void opened.push(url)), Effect.ignore(AuthFixture.visit(url)))
             })
             yield* Effect.gen(function*() {
-              yield* Scope.extend(run, scope)
+              const unused = yield* LeakCheck.snapshot
+              yield* Scope.extend(run, scope).pipe(Effect.supervised(unused.supervisor))
               yield* server.awaitRequests((_) => _.some((_) => _.kind === kind))
               yield* Scope.close(scope, Exit.void)
               // Of all who could want it, nobody is left; the program goes on.
               const before = [server.requests.length, opened.length, readFiles(path)]
               yield* server.authorization.awaitSockets((_) => _ === 0)
               yield* server.resource.awaitSockets((_) => _ === 0)
-              yield* Effect.sleep("50 millis")
+              // No fiber, no timer, no socket: nothing that could do anything any more.
+              yield* LeakCheck.assertNone(unused)
               assert.deepStrictEqual([server.requests.length, opened.length, readFiles(path)], before)
             }).pipe(Effect.provide(program(path, authorizer)))
           })

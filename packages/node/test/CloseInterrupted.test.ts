@@ -8,6 +8,7 @@ import { NodeMcp } from "@mcp-runtime/node"
 import { HttpFixture, LeakCheck, StdioFixture } from "@mcp-runtime/testing"
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import { Deferred, Effect, Exit, Fiber, Option } from "effect"
+import { telling } from "../../core/test/clocks.js"
 import { childrenOf, commandOf, isAlive, isWatchdog, until } from "./internal/processes.js"
 
 /** Opens a session and ends it at once. The transport is handed out, to see what the wire does. */
@@ -82,20 +83,16 @@ describe("an interruption while a session closes", () => {
       })
       const sockets = () => process.getActiveResourcesInfo().filter((_) => _ === "TCPSocketWrap").length
       const before = sockets()
-      let begun = 0
-      const { elapsed, open } = yield* interruptedWhileClosing({
+      const { clock, over } = yield* telling
+      const { open, waits } = yield* interruptedWhileClosing({
         input: { name: "http", transport: "http", url: server.url, timeouts: { close: "300 millis" } },
-        begun: () =>
-          Effect.tap(server.awaitLog((log) => log.some((_) => _.method === "DELETE")), () =>
-            Effect.sync(() => {
-              begun = performance.now()
-            })),
+        begun: () => server.awaitLog((log) => log.some((_) => _.method === "DELETE")),
         // The server is in this process, too: its ends are not ours.
-        look: () => ({ open: sockets() - server.openSockets() - before, elapsed: performance.now() - begun })
-      })
+        look: () => ({ open: sockets() - server.openSockets() - before, waits: over.length })
+      }).pipe(Effect.withClock(clock))
       assert.isAtMost(open, 0)
-      // The bound runs from the moment the DELETE is made, which is a little before it arrives.
-      assert.isAtLeast(elapsed, 200)
+      // What is left of the bound when the DELETE is made is the only wait there is.
+      assert.strictEqual(waits, 1, "the interruption has cut the wait for the DELETE short")
       yield* server.awaitSockets((_) => _ === 0)
     })))
 
@@ -140,21 +137,20 @@ describe("an interruption while a session closes", () => {
   it.live("an in-process server that never closes is waited for until the bound", () =>
     LeakCheck.noLeaks(Effect.gen(function*() {
       const called = yield* Deferred.make<void>()
-      let begun = 0
-      const elapsed = yield* interruptedWhileClosing({
+      const { clock, over } = yield* telling
+      const bound = yield* interruptedWhileClosing({
         input: {
           name: "memory",
           transport: "inMemory",
           timeouts: { close: "300 millis" },
           server: inProcess(() => {
-            begun = performance.now()
             Deferred.unsafeDone(called, Exit.void)
             return new Promise(() => {})
           })
         },
         begun: () => Deferred.await(called),
-        look: () => performance.now() - begun
-      })
-      assert.isAtLeast(elapsed, 290)
+        look: () => over.includes(300)
+      }).pipe(Effect.withClock(clock))
+      assert.isTrue(bound, "the interruption has cut the close short")
     })))
 })

@@ -8,7 +8,7 @@ import { execFileSync } from "node:child_process"
 import { chmodSync, mkdirSync, rmdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { dirname, join } from "node:path"
-import { timeoutOf, userFileOf } from "../src/internal/configFiles/places.js"
+import { timeoutOf, userDirectory, userFileOf } from "../src/internal/configFiles/places.js"
 import { type Home, home, namesIn, problemsIn, remote, textOf, write } from "./internal/configFiles.js"
 
 const originsIn = ({ entries }: ConfigFile.Loaded) =>
@@ -58,6 +58,22 @@ describe("where files are looked for", () => {
       assert.deepStrictEqual(originsIn(loaded), [["a", "user", user]])
       assert.deepStrictEqual(loaded.problems, [])
     }))
+
+  it("the directory of the user is a whole path, whatever the environment says, and never the working directory", () => {
+    const table: ReadonlyArray<
+      readonly [NodeJS.Platform, { readonly [name: string]: string }, string | undefined, string]
+    > = [
+      ["linux", { HOME: "/home/ada" }, "/root", "/home/ada"],
+      ["linux", { HOME: "." }, "/root", "/root"],
+      ["linux", { HOME: "" }, "", "/"],
+      ["linux", {}, "/root", "/root"],
+      ["win32", { USERPROFILE: "C:\\Users\\ada", HOME: "/x" }, "D:\\a", "C:\\Users\\ada"],
+      ["win32", { USERPROFILE: "ada" }, "a", "C:\\"]
+    ]
+    for (const [platform, environment, system, expected] of table) {
+      assert.strictEqual(userDirectory(platform, environment, system), expected)
+    }
+  })
 
   it.scoped("the user's file can be another one, or none", () =>
     Effect.gen(function*() {

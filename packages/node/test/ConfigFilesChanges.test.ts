@@ -173,20 +173,6 @@ describe("changes", () => {
       assert.deepStrictEqual(namesIn(yield* followed.next), ["a", "b"])
     })))
 
-  it.live("50 writes are few changes, and the last is among them", () =>
-    LeakCheck.scoped(Effect.gen(function*() {
-      const { options, project } = yield* home
-      const path = join(project, ".mcp.json")
-      write(path, remote("start"))
-      const followed = yield* follow(options)
-      for (let i = 1; i <= 50; i++) {
-        write(path, remote(`${i}`))
-        // The events of each arrive before the next.
-        yield* Effect.async<void>((resume) => void setImmediate(() => resume(Effect.void)))
-      }
-      assert.isAtMost((yield* followed.until(says("50"))).length, 10)
-    })))
-
   it.live("a half-written file keeps its servers, and is reported; the other files are followed on", () =>
     LeakCheck.scoped(Effect.gen(function*() {
       const { options, project, user } = yield* home

@@ -5,7 +5,7 @@ import { NodeMcp } from "@mcp-runtime/node"
 import * as ConfigFiles from "@mcp-runtime/node/ConfigFiles"
 import { LeakCheck } from "@mcp-runtime/testing"
 import { Context, Effect, Fiber, Layer, Logger, Stream } from "effect"
-import { unlinkSync } from "node:fs"
+import { chmodSync, readFileSync, realpathSync, unlinkSync } from "node:fs"
 import { join } from "node:path"
 import { home, namesIn, remote, replace, write } from "./internal/configFiles.js"
 import type { Journal } from "./internal/connections.js"
@@ -45,6 +45,21 @@ const awaitServers = (manager: McpManager.Manager, phases: { readonly [name: str
     Object.entries(phases).every(([name, phase]) => phaseOf(state, name) === phase))
 
 describe("layer", () => {
+  it.live("without the project's file, nothing of the working directory is run for a server of the user's file", () =>
+    LeakCheck.scoped(Effect.gen(function*() {
+      const { options, root, user } = yield* home
+      const [log] = (yield* journals(1)) as unknown as [Journal]
+      const { args, command, env } = local(log)
+      const home_ = join(root, "home")
+      write(join(home_, "serve"), `#!/bin/sh\nexec "${command}" ${args?.map((_) => `"${_}"`).join(" ")}\n`)
+      chmodSync(join(home_, "serve"), 0o755)
+      write(user, { one: { command: "./serve", env: { ...env, WHERE: { command: `pwd | tee ${root}/where` } } } })
+      const { files, manager } = yield* start({ ...options, enableProjectConfig: false })
+      assert.deepStrictEqual(yield* manager.connected, ["one"])
+      assert.strictEqual(readFileSync(join(root, "where"), "utf8").trim(), realpathSync(home_))
+      assert.deepStrictEqual((yield* files.loaded).problems, [])
+    })))
+
   it.live("a change touches only the server that has changed: processes, generations and running calls of the others stay", () =>
     LeakCheck.scoped(Effect.gen(function*() {
       const { options, project, user } = yield* home

@@ -157,6 +157,25 @@ describe("FileStore", () => {
       assert.deepStrictEqual(yield* store.get("foreign"), Option.some("2"))
     }))
 
+  it.scoped("hostile co-tenant: a link in the place of an entry is not read through, and is replaced, not written through", () =>
+    Effect.gen(function*() {
+      const path = yield* directory
+      const store = FileStore.make(path)
+      yield* store.set("mine", "1")
+      const elsewhere = join(yield* directory, "chosen.json")
+      writeFileSync(elsewhere, "chosen by another", { mode: 0o600 })
+      for (const target of [elsewhere, entryName("mine"), "nowhere"]) {
+        rmSync(join(path, entryName("link")), { force: true })
+        symlinkSync(target, join(path, entryName("link")))
+        assert.strictEqual(yield* failure(store.get("link")), "InvalidData", target)
+      }
+      yield* store.set("link", "2")
+      assert.deepStrictEqual(yield* store.get("link"), Option.some("2"))
+      assert.deepStrictEqual(yield* store.get("mine"), Option.some("1"))
+      assert.strictEqual(readFileSync(elsewhere, "utf8"), "chosen by another")
+      assert.deepStrictEqual(readdirSync(path).sort(), [entryName("link"), entryName("mine")].sort())
+    }))
+
   it.scoped("a directory that can't be made or written is an error that says so", () =>
     Effect.gen(function*() {
       const path = yield* directory

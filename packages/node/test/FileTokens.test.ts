@@ -1,7 +1,7 @@
 import { SystemError } from "@effect/platform/Error"
 import { assert, describe, it } from "@effect/vitest"
 import { LeakCheck } from "@mcp-runtime/testing"
-import { Duration, Effect, Exit, Fiber, Option, Redacted, Scope, TestClock } from "effect"
+import { Chunk, Effect, Exit, Fiber, Option, Redacted, Scope, TestClock } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import {
   chmodSync,
@@ -12,10 +12,12 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { telling } from "../../core/test/clocks.js"
 import * as FileTokens from "../src/FileTokens.js"
 import { dataOf } from "../src/internal/store/userDirectory.js"
 import { directory } from "./internal/connections.js"
@@ -67,9 +69,15 @@ const eventually = (fact: () => boolean): Effect.Effect<void> =>
 
 const turn = Effect.async<void>((resume) => void setImmediate(() => resume(Effect.void)))
 
-/** Lets time pass, and everything else go on meanwhile. */
-const passing = (millis: number): Effect.Effect<void> =>
-  Effect.repeatN(Effect.zipRight(TestClock.adjust("100 millis"), Effect.repeatN(turn, 5)), millis / 100)
+/** Waits until something waits for the clock of the test. */
+const asleep: Effect.Effect<void> = Effect.flatMap(
+  TestClock.sleeps(),
+  (_) => Chunk.isEmpty(_) ? Effect.zipRight(turn, asleep) : Effect.void
+)
+
+/** Lets time pass, only while something waits for it, until the effect has ended. */
+const passing = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.raceFirst(effect, Effect.forever(Effect.zipRight(asleep, TestClock.adjust("100 millis"))))
 
 describe("FileTokens", () => {
   it.live("keeps texts for the user alone, in a directory that is made when it is needed", () =>
@@ -183,13 +191,18 @@ describe("FileTokens", () => {
         yield* turn
         holders--
       }))
-      const waiting = yield* Effect.fork(Effect.all([use, use, use], { concurrency: "unbounded" }))
+      const { clock, over } = yield* telling
+      const waiting = yield* Effect.fork(
+        Effect.withClock(Effect.all([use, use, use], { concurrency: "unbounded" }), clock)
+      )
       yield* turn
       assert.isNull(waiting.unsafePoll())
       child.kill("SIGKILL")
       yield* exited(child)
-      const [spent] = yield* Effect.timed(Fiber.join(waiting))
-      assert.isBelow(Duration.toMillis(spent), 5000)
+      const before = over.length
+      yield* Fiber.join(waiting)
+      // Each look is followed by a wait; a lock that only seems to be left is taken after 75 looks of one of the three.
+      assert.isBelow(over.length - before, 40)
       assert.strictEqual(most, 1)
       assert.deepStrictEqual(readdirSync(path), [])
     }))
@@ -205,12 +218,16 @@ describe("FileTokens", () => {
       const waiting = yield* Effect.fork(Effect.scoped(FileTokens.make(path).lock("ab")))
       yield* eventually(() => readFileSync(lock, "utf8").includes(`"pid":${process.pid}`))
       writeFileSync(lock, "another one was faster")
-      yield* passing(300)
+      // It looks after its rest, and once more.
+      for (let look = 1; look <= 2; look++) {
+        yield* asleep
+        yield* TestClock.adjust("200 millis")
+      }
+      yield* asleep
       assert.isNull(waiting.unsafePoll())
       assert.strictEqual(readFileSync(lock, "utf8"), "another one was faster")
       rmSync(lock)
-      yield* passing(1000)
-      yield* Fiber.join(waiting)
+      yield* passing(Fiber.join(waiting))
     }))
 
   it.scoped("a lock that nobody touches is taken over after 15 seconds of looks, and its late holder leaves ours alone", () =>
@@ -222,18 +239,9 @@ describe("FileTokens", () => {
       const store = FileTokens.make(path)
       const scope = yield* Scope.make()
       const waiting = yield* Effect.fork(Scope.extend(store.lock("ab"), scope))
-      let adjusted = 0
-      const pass: Effect.Effect<void> = Effect.suspend(() =>
-        waiting.unsafePoll() !== null || adjusted > 20_000
-          ? Effect.void
-          : Effect.zipRight(
-            Effect.zipRight(TestClock.adjust("100 millis"), Effect.sync(() => void (adjusted += 100))),
-            Effect.zipRight(Effect.repeatN(turn, 5), pass)
-          )
-      )
-      yield* pass
-      yield* Fiber.join(waiting)
-      assert.isAbove(adjusted, 14_000)
+      yield* passing(Fiber.join(waiting))
+      const passed = yield* TestClock.currentTimeMillis
+      assert.isTrue(passed > 14_000 && passed < 16_000, `${passed}`)
       assert.include(readFileSync(lock, "utf8"), `"pid":${process.pid}`)
       // Somebody else takes it from us: we must not remove theirs.
       writeFileSync(lock, "theirs")
@@ -248,12 +256,13 @@ describe("FileTokens", () => {
       const scope = yield* Scope.make()
       yield* Scope.extend(store.lock("ab"), scope)
       const lock = join(path, "lock-kv-ab.entry")
-      for (let i = 0; i < 3; i++) {
-        const before = statSync(lock).mtimeMs
-        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
-        yield* TestClock.adjust("2 seconds")
-        yield* eventually(() => statSync(lock).mtimeMs !== before)
-        yield* turn
+      for (let second = 1; second <= 3; second++) {
+        utimesSync(lock, second, second)
+        yield* asleep
+        yield* TestClock.adjust("1999 millis")
+        assert.strictEqual(statSync(lock).mtimeMs, second * 1000)
+        yield* TestClock.adjust("1 millis")
+        yield* eventually(() => statSync(lock).mtimeMs !== second * 1000)
       }
       yield* Scope.close(scope, Exit.void)
       assert.isFalse(existsSync(lock))

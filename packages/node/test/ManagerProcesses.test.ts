@@ -2,8 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { McpCatalog, McpError, type McpManager } from "@mcp-runtime/core"
 import { LeakCheck, StdioFixture } from "@mcp-runtime/testing"
-import { Array, Effect, Fiber, Schedule, Stream } from "effect"
+import { Array, Deferred, Duration, Effect, Fiber, Schedule, Stream } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
+import { ending } from "../../core/test/clocks.js"
 import * as Managers from "./internal/managers.js"
 import { isAlive, until } from "./internal/processes.js"
 
@@ -166,11 +167,16 @@ describe("one of several processes is killed", () => {
 })
 
 describe("close of processes that ignore the end of their input and SIGTERM", () => {
-  const stubborn = (name: string, log: { readonly env: { readonly [name: string]: string } }, grace = "300 millis") =>
+  const stubborn = (
+    name: string,
+    log: { readonly env: { readonly [name: string]: string } },
+    afterEof: Duration.DurationInput,
+    afterTerm: Duration.DurationInput
+  ) =>
     StdioFixture.config(["keepalive", "ignoreterm", "logeof", "logsig", "stubbornchild"], {
       name,
       env: log.env,
-      shutdown: { afterEof: grace as "300 millis", afterTerm: grace as "300 millis" }
+      shutdown: { afterEof, afterTerm }
     })
 
   const fixturePid = (manager: McpManager.Manager, name: string) =>
@@ -181,11 +187,19 @@ describe("close of processes that ignore the end of their input and SIGTERM", ()
       LeakCheck.scoped(Effect.gen(function*() {
         const names = named(mode === "parallel" ? 5 : 2)
         const logs = yield* Managers.journals(names.length)
+        const looked = yield* Deferred.make<void>()
+        // A grace of each is over when it has said that it was told, in parallel the first one when all have.
+        const clock = yield* ending(...logs.flatMap((log, i) =>
+          [
+            [Duration.hours(1 + i), mode === "parallel" ? Deferred.await(looked) : log.awaitCount("stage eof", 1)],
+            [Duration.hours(11 + i), log.awaitCount("stage SIGTERM", 1)]
+          ] as const
+        ))
         const manager = yield* Managers.make({
-          servers: names.map((name, i) => stubborn(name, logs[i]!)),
+          servers: names.map((name, i) => stubborn(name, logs[i]!, Duration.hours(1 + i), Duration.hours(11 + i))),
           mode,
           connectTimeout: "25 seconds"
-        })
+        }).pipe(Effect.withClock(clock))
         yield* manager.connectAll
         const pids = yield* Effect.forEach(names, (name) => fixturePid(manager, name))
         const closing = yield* Effect.fork(manager.close)
@@ -198,6 +212,7 @@ describe("close of processes that ignore the end of their input and SIGTERM", ()
           yield* logs[0]!.awaitCount("stage eof", 1)
           assert.deepStrictEqual(last.alive(), [])
         }
+        yield* Deferred.succeed(looked, undefined)
         assert.deepStrictEqual(yield* Fiber.join(closing), [])
         assert.deepStrictEqual(logs.flatMap((_) => _.alive()), [])
         for (const log of logs) assert.strictEqual(log.count("stage SIGTERM"), 1)
@@ -215,7 +230,7 @@ describe("close of processes that ignore the end of their input and SIGTERM", ()
           const names = named(3)
           const logs = yield* Managers.journals(3)
           const manager = yield* Managers.make({
-            servers: names.map((name, i) => stubborn(name, logs[i]!, "2 seconds")),
+            servers: names.map((name, i) => stubborn(name, logs[i]!, "2 seconds", "2 seconds")),
             connectTimeout: "25 seconds",
             closeTimeout: "100 millis"
           })

@@ -4,10 +4,11 @@ import { assert, describe, it } from "@effect/vitest"
 import type { SecretUnavailable } from "@mcp-runtime/core/SecretResolver"
 import * as NodeSecrets from "@mcp-runtime/node/NodeSecrets"
 import { LeakCheck } from "@mcp-runtime/testing"
-import { Duration, Effect, Fiber, Redacted } from "effect"
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { Clock, Duration, Effect, Fiber, Redacted } from "effect"
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { ending } from "../../core/test/clocks.js"
 import { childrenOf, isAlive, isWatchdog, until } from "./internal/processes.js"
 
 const directory = Effect.acquireRelease(
@@ -32,6 +33,22 @@ const pidsIn = (file: string) =>
 const none = () => childrenOf(process.pid).filter((_) => !isWatchdog(_)).length === 0
 
 describe("what a command writes", () => {
+  it.live("in a directory of its own, and no run of one directory serves another", () =>
+    LeakCheck.scoped(Effect.gen(function*() {
+      const secrets = NodeSecrets.make({ reuseCommands: "1 minute" })
+      const [one, two] = [yield* directory, yield* directory]
+      const where = (directory?: string) =>
+        Effect.map(secrets.command("pwd -P", { timeout: undefined, directory }), Redacted.value)
+      assert.strictEqual(yield* where(one), realpathSync(one))
+      assert.strictEqual(yield* where(two), realpathSync(two))
+      assert.strictEqual(yield* where(), realpathSync(process.cwd()))
+      assert.strictEqual(
+        yield* problem(secrets.command("pwd -P", { timeout: undefined, directory: join(one, "gone") })),
+        "its command could not be started; run it by hand to see why"
+      )
+      assert.isTrue(none())
+    })))
+
   const values: ReadonlyArray<readonly [command: string, value: string]> = [
     ["echo secret", "secret"],
     ["printf secret", "secret"],
@@ -78,10 +95,11 @@ describe("what a command writes", () => {
       const file = join(yield* directory, "pids")
       const command =
         `(trap '' TERM; echo $$ >> ${file}; sleep 1000) & sleep 1000 & echo $! >> ${file}; echo canary; wait`
-      const options = { commandTimeout: "300 millis" } as const
+      // Its time is over when both run, however long that takes.
+      const clock = yield* ending(["1 hour", until("both run", () => pidsIn(file).length === 2)])
       assert.strictEqual(
-        yield* problem(run(command, undefined, options)),
-        "its command did not end within 300 ms; run it by hand to see why"
+        yield* Effect.withClock(problem(run(command, undefined, { commandTimeout: "1 hour" })), clock),
+        "its command did not end within 3600000 ms; run it by hand to see why"
       )
       assert.lengthOf(pidsIn(file), 2)
       assert.deepStrictEqual(pidsIn(file).filter(isAlive), [])
@@ -170,12 +188,17 @@ describe("who asks for the same command", () => {
       assert.include(yield* problem(ask), "exited with code 1")
       assert.strictEqual(yield* ask, "2")
       assert.strictEqual(yield* ask, "2")
-      const shortly = NodeSecrets.make({ reuseCommands: "1 millis" }).command(`echo run >> ${file}; wc -l < ${file}`, {
-        timeout: undefined
-      })
-      assert.strictEqual(Redacted.value(yield* shortly).trim(), "3")
-      yield* Effect.sleep("5 millis")
-      assert.strictEqual(Redacted.value(yield* shortly).trim(), "4")
+      let passed = 0
+      const clock = Clock.make()
+      const real = clock.unsafeCurrentTimeMillis
+      clock.unsafeCurrentTimeMillis = () => real.call(clock) + passed
+      const later = (millis: number) =>
+        Effect.suspend(() => {
+          passed = millis
+          return Effect.withClock(ask, clock)
+        })
+      assert.strictEqual(yield* later(Duration.toMillis("30 minutes")), "2")
+      assert.strictEqual(yield* later(Duration.toMillis("1 hour")), "3")
     })))
 })
 

@@ -33,6 +33,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { inspect } from "node:util"
+import { ending } from "../../core/test/clocks.js"
 import { isAlive, until } from "./internal/processes.js"
 
 const stdio = (
@@ -244,7 +245,10 @@ describe("a command that takes too long", () => {
   it.live("is part of the handshake, and ends with it", () =>
     LeakCheck.scoped(Effect.gen(function*() {
       const file = join(yield* temporary, "pids")
-      const error = yield* Effect.flip(provided(opening(file, { handshake: "300 millis" }), NodeSecrets.make()))
+      const clock = yield* ending(["1 hour", until("the command runs", () => pids(file).length === 2)])
+      const error = yield* Effect.flip(provided(opening(file, { handshake: "1 hour" }), NodeSecrets.make())).pipe(
+        Effect.withClock(clock)
+      )
       assert(error instanceof McpError.RequestTimeout)
       assert.lengthOf(pids(file), 2)
       assert.deepStrictEqual(pids(file).filter(isAlive), [])

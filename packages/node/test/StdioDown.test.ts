@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { McpProtocol } from "@mcp-runtime/core"
 import * as StdioFixture from "@mcp-runtime/testing/StdioFixture"
-import { Clock, Effect, Exit, Fiber, Scope } from "effect"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -76,9 +76,8 @@ describe("StdioTransport: the server goes down", () => {
         const scope = yield* Scope.make()
         const wire = yield* Scope.extend(open(config), scope)
         wire.transport.send(ping)
-        // The process has it when the notification after it was accepted and came back.
-        const echoed = yield* Effect.fork(wire.request("initialize"))
-        yield* Effect.exit(Fiber.join(echoed)).pipe(Effect.timeout("1 second"), Effect.ignore)
+        // What comes back has the id of the request, and so ends it; by then the first has come back, too.
+        yield* wire.request("initialize")
         assert.deepStrictEqual(wire.messages[0], ping)
         yield* Scope.close(scope, Exit.void)
         assert.isFalse(isAlive(wire.pid))
@@ -111,10 +110,8 @@ describe("StdioTransport: the server goes down", () => {
           const wire = yield* Scope.extend(connect(config), scope)
           yield* wire.line("stage helper")
           const { helper } = JSON.parse(yield* wire.call("pid")) as { helper: number }
-          const started = yield* Clock.currentTimeMillis
+          // Without a look at "exit" this would never end: the helper holds the output, and the graces are hours.
           const error = isClosed(yield* Effect.flip(wire.call("die", { code: 5 })))
-          // 100 ms by design; the rest is for a busy machine. Without a look at "exit" it would be never.
-          assert.isBelow((yield* Clock.currentTimeMillis) - started, 1500)
           assert.strictEqual(error.reason, "Exited")
           assert.deepStrictEqual(error.exit, { code: 5, signal: null })
           assert.include(error.stderrTail, "told to die")

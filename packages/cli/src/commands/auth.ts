@@ -8,7 +8,7 @@ import type * as Scope from "effect/Scope"
 import { ExitCode, type Failure, fromMcpError, usage } from "../exit.js"
 import type { Common } from "../Options.js"
 import { Screen } from "../output/Screen.js"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
 import * as Setup from "../Setup.js"
 
@@ -30,8 +30,9 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
       )
     const authorizer = LoopbackAuthorizer.layer({ open, ...(setup.timeout ? { timeout: setup.timeout } : {}) })
     const failure = Servers.failureOf(setup)
-    return yield* Effect.catchAll(options.forget ? forget(config) : authorize(config), failure).pipe(
-      Effect.provide(Servers.auth.pipe(Layer.provide(authorizer)))
+    return yield* (options.forget ? forget(config) : authorize(config)).pipe(
+      Effect.provide(Servers.auth.pipe(Layer.provide(authorizer))),
+      Effect.catchAll(failure)
     )
   })
 
@@ -61,8 +62,8 @@ const authorize = (config: McpConfig.ServerConfig): Work =>
       const scopes = known === undefined || known.scopes.length === 0
         ? ""
         : `, for ${known.scopes.map(oneLine).join(" ")}`
-      yield* out.line(`${out.style.green("Authorized")}: "${oneLine(config.name)}"${scopes}`)
-      yield* out.line(`See what it offers: mcp-runtime tools --server ${oneLine(config.name)}`)
+      yield* out.line(`${out.style.green("Authorized")}: "${shownName(config.name)}"${scopes}`)
+      yield* out.line(`See what it offers: mcp-runtime tools --server ${shownName(config.name)}`)
     }
     return ExitCode.done
   })
@@ -72,7 +73,7 @@ const forget = (config: McpConfig.ServerConfig): Work =>
     const { document, json, out } = yield* Screen
     yield* (yield* McpAuth.McpAuth).forget(config)
     if (json) yield* document({ server: config.name, status: "forgotten" })
-    else yield* out.line(`Nothing is stored of the authorization of "${oneLine(config.name)}" any more.`)
+    else yield* out.line(`Nothing is stored of the authorization of "${shownName(config.name)}" any more.`)
     return ExitCode.done
   })
 
@@ -87,7 +88,7 @@ const only = (setup: Setup.Setup): Effect.Effect<McpConfig.ServerConfig, Failure
         entry === undefined ? "There is no remote server to be authorized" : "Which server is to be authorized?",
         entry === undefined
           ? ["Servers that run as a process get their credentials as variables: \"env\" in the configuration."]
-          : remote.map((_) => `mcp-runtime auth ${oneLine(_.name)}`)
+          : remote.map((_) => `mcp-runtime auth ${shownName(_.name)}`)
       )
     }
     return yield* Effect.mapError(McpConfig.decode(entry.config), (error) =>

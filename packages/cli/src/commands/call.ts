@@ -15,7 +15,7 @@ import * as Content from "../output/content.js"
 import * as Images from "../output/images.js"
 import * as Progress from "../output/progress.js"
 import { Screen } from "../output/Screen.js"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
 import * as Setup from "../Setup.js"
 import * as Tools from "../Tools.js"
@@ -92,15 +92,15 @@ const notThere = (written: string, { catalog, manager, setup }: Servers.Servers)
         const file = setup.loaded.entries.find((_) => _.name === server)?.origin.path ?? "the configuration"
         return yield* new Failure({
           code: ExitCode.usage,
-          text: `"${oneLine(name)}" of "${oneLine(server)}" may not be used\n  to do: Change "tools" of "${
-            oneLine(server)
+          text: `"${shownName(name)}" of "${shownName(server)}" may not be used\n  to do: Change "tools" of "${
+            shownName(server)
           }" in ${oneLine(file)}.`,
           document: {
             tag: "ToolBlocked",
-            message: `"${oneLine(name)}" of "${oneLine(server)}" may not be used`,
+            message: `"${shownName(name)}" of "${shownName(server)}" may not be used`,
             server,
             executed: "no",
-            todo: [`Change "tools" of "${oneLine(server)}" in ${oneLine(file)}.`]
+            todo: [`Change "tools" of "${shownName(server)}" in ${oneLine(file)}.`]
           }
         })
       }
@@ -110,8 +110,8 @@ const notThere = (written: string, { catalog, manager, setup }: Servers.Servers)
       _.phase === "disabled" && (written.startsWith(`${_.name}__`) || written.startsWith(`${_.name}/`))
     )
     if (off === undefined) return
-    const message = `The server "${oneLine(off.name)}" is disabled`
-    const todo = [`Remove "enabled": false or "disabled": true of "${oneLine(off.name)}" from the configuration.`]
+    const message = `The server "${shownName(off.name)}" is disabled`
+    const todo = [`Remove "enabled": false or "disabled": true of "${shownName(off.name)}" from the configuration.`]
     return yield* new Failure({
       code: ExitCode.usage,
       text: `${message}\n  to do: ${todo[0]}`,
@@ -185,7 +185,7 @@ const show = (
       })
     }
     if (result.isError === true) {
-      yield* err.line(err.style.red(`"${oneLine(tool)}" of "${oneLine(server)}" says that it has failed:`))
+      yield* err.line(err.style.red(`"${shownName(tool)}" of "${shownName(server)}" says that it has failed:`))
     }
     const parts = partsOf.convert(result, undefined)
     if (parts.length === 0) return yield* err.line(err.style.dim("(the tool answered nothing)"))

@@ -8,7 +8,7 @@ import { ExitCode, type Failure } from "../exit.js"
 import type { Common } from "../Options.js"
 import { Screen } from "../output/Screen.js"
 import * as Table from "../output/table.js"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 import * as Setup from "../Setup.js"
 
 export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen> =>
@@ -41,7 +41,7 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen> =
             { title: "FILE", style: out.style.dim }
           ],
           rows.map((_) => [
-            oneLine(_.name),
+            shownName(_.name),
             _.enabled ? _.transport : `${_.transport} (disabled)`,
             oneLine(_.target),
             oneLine(_.file)

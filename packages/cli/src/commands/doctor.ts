@@ -6,7 +6,7 @@ import { ExitCode, type Failure } from "../exit.js"
 import type { Common } from "../Options.js"
 import * as Region from "../output/region.js"
 import { Screen } from "../output/Screen.js"
-import { oneLine } from "../output/text.js"
+import { shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
 import * as Setup from "../Setup.js"
 
@@ -21,7 +21,7 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen> =
       const waiting = new Set(setup.loaded.entries.filter((_) => _.config.enabled !== false).map((_) => _.name))
       yield* Region.show(
         ({ spinner, style }) =>
-          [...waiting].map((name) => ({ text: `${spinner} ${oneLine(name)}`, style: style.cyan })),
+          [...waiting].map((name) => ({ text: `${spinner} ${shownName(name)}`, style: style.cyan })),
         { keep: false }
       )
       return yield* Report.diagnose(setup.loaded, {

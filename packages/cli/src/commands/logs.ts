@@ -14,7 +14,7 @@ import type { Common } from "../Options.js"
 import * as Json from "../output/json.js"
 import { Screen } from "../output/Screen.js"
 import type { Style } from "../output/style.js"
-import { clean, oneLine } from "../output/text.js"
+import { clean, oneLine, shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
 import * as Setup from "../Setup.js"
 import { didYouMean } from "../suggest.js"
@@ -92,7 +92,7 @@ const show = (at: string, { data, kind, level, logger, server }: Entry, style: S
   const mark = kind === "log" ? oneLine(level ?? "log") : kind
   return [
     style.dim(at),
-    style.cyan(oneLine(server)),
+    style.cyan(shownName(server)),
     colorOf(level, style)(mark),
     ...(logger === null ? [] : [style.dim(oneLine(logger))]),
     clean(text).trimEnd()

@@ -13,7 +13,7 @@ import type { Common } from "../Options.js"
 import * as Content from "../output/content.js"
 import * as Images from "../output/images.js"
 import { Screen } from "../output/Screen.js"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
 import * as Setup from "../Setup.js"
 import { didYouMean } from "../suggest.js"
@@ -53,7 +53,7 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
       return ExitCode.done
     }
     for (const [index, { text }] of (yield* save).entries()) {
-      yield* out.line(`${out.style.bold(`${oneLine(messages[index]!.role)}:`)}\n${text.trimEnd()}\n`)
+      yield* out.line(`${out.style.bold(`${shownName(messages[index]!.role)}:`)}\n${text.trimEnd()}\n`)
     }
     return ExitCode.done
   })
@@ -67,14 +67,14 @@ const find = (written: string, items: ReadonlyArray<Item>): Either.Either<Item, 
   const [only] = found
   if (only === undefined) {
     return Either.left(usage(`There is no prompt "${oneLine(written.slice(0, 256))}"`, [
-      ...didYouMean(written, items.map((_) => _.item.name), oneLine),
+      ...didYouMean(written, items.map((_) => _.item.name), shownName),
       "See what there is: mcp-runtime prompts"
     ], "PromptNotFound"))
   }
   return found.length === 1 ?
     Either.right(only) :
-    Either.left(usage(`More than one server has a prompt "${oneLine(written)}"`, [
-      `Say which one: ${found.map(({ item, server }) => `${oneLine(server)}/${oneLine(item.name)}`).join(", ")}`
+    Either.left(usage(`More than one server has a prompt "${shownName(written)}"`, [
+      `Say which one: ${found.map(({ item, server }) => `${shownName(server)}/${shownName(item.name)}`).join(", ")}`
     ], "PromptAmbiguous"))
 }
 
@@ -86,7 +86,7 @@ const parse = (
   const known = prompt.arguments ?? []
   const result: Record<string, string> = {}
   const wrong = (problem: string, todo: ReadonlyArray<string> = []) =>
-    usage(`The arguments of the prompt "${oneLine(prompt.name)}" are wrong: ${problem}`, [
+    usage(`The arguments of the prompt "${shownName(prompt.name)}" are wrong: ${problem}`, [
       ...todo,
       known.length === 0 ? "It takes no arguments." : `It takes: ${argumentsOf(prompt)}`,
       `A line that would work: mcp-runtime prompt ${shellWord(prompt.name)}${
@@ -99,10 +99,10 @@ const parse = (
     const name = word.slice(0, at)
     if (!known.some((_) => _.name === name)) {
       return Either.left(
-        wrong(`there is no "${oneLine(name.slice(0, 80))}"`, didYouMean(name, known.map((_) => _.name), oneLine))
+        wrong(`there is no "${oneLine(name.slice(0, 80))}"`, didYouMean(name, known.map((_) => _.name), shownName))
       )
     }
-    if (Object.hasOwn(result, name)) return Either.left(wrong(`${oneLine(name)} is given twice`))
+    if (Object.hasOwn(result, name)) return Either.left(wrong(`${shownName(name)} is given twice`))
     Object.defineProperty(result, name, { value: word.slice(at + 1), enumerable: true })
   }
   const missing = known.find((_) => _.required === true && !Object.hasOwn(result, _.name))

@@ -7,7 +7,7 @@ import * as Lists from "../Lists.js"
 import type { Common } from "../Options.js"
 import { Screen } from "../output/Screen.js"
 import * as Table from "../output/table.js"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
 import * as Setup from "../Setup.js"
 
@@ -40,8 +40,8 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen | 
           { title: "DESCRIPTION", lines: 3, style: out.style.dim }
         ],
         items.map(({ item, server }) => [
-          oneLine(item.name),
-          oneLine(server),
+          shownName(item.name),
+          shownName(server),
           argumentsOf(item),
           oneLine((item.description ?? item.title ?? "").slice(0, 2000))
         ]),
@@ -53,4 +53,4 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen | 
   })
 
 export const argumentsOf = ({ arguments: args = [] }: McpProtocol.Prompt): string =>
-  args.slice(0, 40).map(({ name, required }) => required === true ? oneLine(name) : `[${oneLine(name)}]`).join(", ")
+  args.slice(0, 40).map(({ name, required }) => required === true ? shownName(name) : `[${shownName(name)}]`).join(", ")

@@ -11,7 +11,7 @@ import type { Common } from "../Options.js"
 import * as Content from "../output/content.js"
 import * as Images from "../output/images.js"
 import { Screen } from "../output/Screen.js"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
 import * as Setup from "../Setup.js"
 import { didYouMean } from "../suggest.js"
@@ -87,7 +87,7 @@ const serverOf = (uri: string, servers: Servers.Servers): Effect.Effect<string, 
 
 const several = (uri: string, names: ReadonlyArray<string>): Failure =>
   usage(`More than one server has the resource "${oneLine(uri.slice(0, 512))}"`, [
-    `Say which one: ${names.map((_) => `--server ${oneLine(_)}`).join(", ")}`
+    `Say which one: ${names.map((_) => `--server ${shownName(_)}`).join(", ")}`
   ], "ResourceAmbiguous")
 
 /** Whether the text before the first variable and after the last one is there: enough to choose a server. */

@@ -11,7 +11,7 @@ import type { Common } from "../Options.js"
 import * as Json from "../output/json.js"
 import { type Outlet, Screen } from "../output/Screen.js"
 import * as Table from "../output/table.js"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
 import * as Setup from "../Setup.js"
 
@@ -71,7 +71,7 @@ const table = (rows: ReadonlyArray<Row>, out: Outlet): string =>
       { title: "ABOUT", lines: 3, style: out.style.dim }
     ],
     rows.map((_) => [
-      oneLine(_.name),
+      shownName(_.name),
       _.status,
       _.transport ?? "",
       oneLine(_.protocolVersion ?? ""),
@@ -104,7 +104,7 @@ const watch = (setup: Setup.Setup) =>
           last.set(status.name, line)
           const at = new Date(now).toISOString()
           yield* add === undefined
-            ? out.line(`${out.style.dim(at)} ${out.style.cyan(oneLine(status.name))} ${line}`)
+            ? out.line(`${out.style.dim(at)} ${out.style.cyan(shownName(status.name))} ${line}`)
             : add({ at, name: status.name, phase: status.phase, state: status.state?._tag ?? null, about: line })
         }
       })

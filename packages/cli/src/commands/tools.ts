@@ -7,7 +7,7 @@ import { summary } from "../input/schema.js"
 import type { Common } from "../Options.js"
 import { Screen } from "../output/Screen.js"
 import * as Table from "../output/table.js"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
 import * as Setup from "../Setup.js"
 import * as Tools from "../Tools.js"
@@ -52,7 +52,7 @@ export const run = (
 const show = (tools: ReadonlyArray<Toolset.AgentTool>): Effect.Effect<void, never, Screen> =>
   Effect.flatMap(Screen, ({ out }) => {
     if (tools.length === 0) return out.line("There are no tools.")
-    const rows = tools.map((_) => [oneLine(_.name), summary(_.definition.inputSchema), describe(_)])
+    const rows = tools.map((_) => [shownName(_.name), summary(_.definition.inputSchema), describe(_)])
     return out.write(Table.render(
       [
         { title: "TOOL", style: out.style.cyan },

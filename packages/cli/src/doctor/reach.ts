@@ -112,13 +112,19 @@ const pageAt = (url: URL): Effect.Effect<ReadonlyArray<Finding>> =>
 
 const nowhere = "/no-such-path-of-mcp-runtime-doctor"
 
+/** Where a server whose URL is nearly right may be. */
+export const pathsNear = (url: URL): ReadonlyArray<string> => {
+  let end = url.pathname.length
+  while (url.pathname[end - 1] === "/") end--
+  const base = url.pathname.slice(0, end)
+  const parent = base.slice(0, base.lastIndexOf("/") + 1)
+  const paths = new Set([`${base}/mcp`, `${base}/sse`, `${parent}mcp`, `${parent}sse`, "/mcp", "/sse"])
+  return Array.from(paths).filter((_) => _ !== url.pathname && _.length < 2000)
+}
+
 /** Servers that answer the same to everything say nothing by it. */
 const elsewhere = (url: URL): Effect.Effect<ReadonlyArray<Finding>> => {
-  const base = url.pathname.replace(/\/+$/, "")
-  const parent = base.slice(0, base.lastIndexOf("/") + 1)
-  const paths = [...new Set([`${base}/mcp`, `${base}/sse`, `${parent}mcp`, `${parent}sse`, "/mcp", "/sse"])].filter((
-    _
-  ) => _ !== url.pathname && _.length < 2000)
+  const paths = pathsNear(url)
   const ask = (path: string) => get(new URL(path, url.origin), "text/event-stream, application/json")
   return Effect.map(
     together([nowhere, ...paths], ask),

@@ -167,7 +167,7 @@ const recognizers: ReadonlyArray<Recognize> = [
     reason: `it may not use ${name === undefined ? "something it needs" : quoted(name)}`,
     todo: [`Check the permissions of ${name === undefined ? "the files it names" : quoted(name)}.`]
   })),
-  onMatch(/^\s*usage:/im, (_, about) => ({
+  onMatch(/^[ \t]*usage:/im, (_, about) => ({
     reason: "it prints how it is to be used: an argument is missing or wrong",
     todo: [`Compare its usage, above, with ${args(about)}.`]
   })),

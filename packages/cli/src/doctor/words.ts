@@ -11,23 +11,19 @@ const lineLength = 300
 const tailLines = 20
 const tailLength = 4000
 
-/** Marks that turn the direction of text around or can't be seen: a server could make a line say something else with them. */
-// eslint-disable-next-line no-control-regex
-const invisible = /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
-
 /** A text from outside on one line. */
 export const line = (text: string, max: number = lineLength): string =>
-  McpError.displayText(text.replace(invisible, ""), max).replace(/\s+/g, " ").trim()
+  McpError.displayText(text, max).replace(/\s+/g, " ").trim()
 
 /** A text from outside on as many lines as it has, the last ones if there are many. */
 export const lines = (text: string): string => {
-  const shown = McpError.displayText(text.slice(-tailLength).replace(invisible, ""), tailLength).trimEnd().split("\n")
+  const shown = McpError.displayText(text.slice(-tailLength), tailLength).trimEnd().split("\n")
   return shown.length <= tailLines ? shown.join("\n") : ["...", ...shown.slice(-tailLines)].join("\n")
 }
 
 export const quoted = (text: string): string => `"${line(text)}"`
 
-export const server = (name: string): string => `Server ${quoted(name)}`
+export const server = (name: string): string => `Server "${McpError.displayName(name)}"`
 
 /** Where a server without a file comes from. */
 export const commandLine = "the command line"
@@ -44,7 +40,7 @@ const options: ReadonlyMap<string, string> = new Map([
 /** Where to look, for a todo: `"command" of "files" in /home/ada/mcp.json`, `--command`. */
 export const field = (name: string, on: string, surroundings: Surroundings): string => {
   const shown = `"${line(name, 128)}"`
-  if (surroundings.configFile !== commandLine) return `${shown} of ${quoted(on)} in ${file(surroundings)}`
+  if (surroundings.configFile !== commandLine) return `${shown} of "${McpError.displayName(on)}" in ${file(surroundings)}`
   return options.get(name.split(/[.[]/, 1)[0]!) ?? `${shown} of a configuration file`
 }
 
@@ -112,8 +108,13 @@ export const advice = (
 
 /** The message without what it has in common with every message. */
 export const said = (error: McpError.McpError): string => {
-  const prefix = `MCP server "${error.server}": ${error.operation}: `
-  return error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message
+  const operation = `: ${error.operation}: `
+  // What is about no server, such as `<manager>`, says so without the brackets.
+  const prefix = [`MCP server "${McpError.displayName(error.server, 320)}"`, error.server.slice(1, -1)].map((_) =>
+    _ + operation
+  )
+    .find((_) => error.message.startsWith(_))
+  return prefix === undefined ? error.message : error.message.slice(prefix.length)
 }
 
 export const seconds = (millis: number): string =>

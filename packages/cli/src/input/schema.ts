@@ -5,7 +5,7 @@
  * May not touch: validation; that is the library's.
  */
 import * as McpProtocol from "@mcp-runtime/core/McpProtocol"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 
 type JsonObject = McpProtocol.JsonObject
 
@@ -108,6 +108,6 @@ const choicesOf = ({ enum: values }: JsonObject): string | undefined =>
 export const summary = (schema: JsonObject): string =>
   propertiesOf(schema, schema).slice(0, 40).map(({ name, required, schema: property }) => {
     const type = describe(property, schema)
-    const shown = `${oneLine(name)}${type === "string" ? "" : `: ${type}`}`
+    const shown = `${shownName(name)}${type === "string" ? "" : `: ${type}`}`
     return required ? shown : `[${shown}]`
   }).join(", ")

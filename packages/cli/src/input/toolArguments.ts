@@ -19,7 +19,7 @@ import * as McpProtocolValues from "@mcp-runtime/core/McpProtocol"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { type Failure, usage } from "../exit.js"
-import { oneLine } from "../output/text.js"
+import { oneLine, shownName } from "../output/text.js"
 import { didYouMean } from "../suggest.js"
 import * as Schema from "./schema.js"
 
@@ -151,7 +151,7 @@ const locate = (key: string, target: Target, explicit: boolean): Either.Either<L
     const known = properties.map((_) => [...path.slice(0, at), _.name].join("."))
     return Either.left(
       wrong(target, `the tool has no argument "${oneLine(key.slice(0, 80))}"`, [
-        ...didYouMean(path.slice(0, at + 1).join("."), known, (name) => oneLine(name)),
+        ...didYouMean(path.slice(0, at + 1).join("."), known, (name) => shownName(name)),
         `To send it all the same, write it as JSON: ${oneLine(key.slice(0, 80))}:=...`
       ])
     )
@@ -206,7 +206,7 @@ const typedValue = (value: string, schema: JsonObject, root: JsonObject): Either
 
 export const wrong = (target: Target, problem: string, todo: ReadonlyArray<string>): Failure =>
   usage(
-    `The arguments of "${oneLine(target.name)}" are wrong: ${problem}`,
+    `The arguments of "${shownName(target.name)}" are wrong: ${problem}`,
     [...todo, ...expectations(target)],
     "ArgumentsInvalid"
   )

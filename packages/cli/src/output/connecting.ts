@@ -55,7 +55,7 @@ export const watch = (
   })
 
 const lineOf = ({ endedAt, startedAt, status }: Seen, { now, spinner, style }: Region.Moment): Region.Line => {
-  const name = Text.oneLine(status.name)
+  const name = Text.shownName(status.name)
   const time = `${(((endedAt ?? now) - startedAt) / 1000).toFixed(1)} s`
   switch (status.phase) {
     case "disconnected":

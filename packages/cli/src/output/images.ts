@@ -67,7 +67,7 @@ export const extensionOf = (mimeType: string): string =>
 
 /** A name that every file system takes and that is no path. */
 export const safeName = (name: string): string =>
-  name.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64) || "content"
+  name.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+/, "").slice(0, 64).replace(/-+$/, "") || "content"
 
 /** How many files of one name may be there already. */
 const most = 10_000

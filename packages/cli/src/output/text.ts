@@ -4,24 +4,19 @@
  * Owns: what of a text may reach a terminal, how wide it is there, and how it is wrapped and cut.
  * May not touch: colours, streams.
  */
+import * as McpError from "@mcp-runtime/core/McpError"
 
 // eslint-disable-next-line no-control-regex
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f]/g
 
-/**
- * What terminals act upon and nobody sees: C1 controls, changes of direction, invisible marks and tags. Joiners (U+200C and
- * U+200D) are part of words and emoji.
- */
-// eslint-disable-next-line no-control-regex
-const unseen =
-  /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]/g
+const laterControls = /[\u0080-\u009f]/g
 
 /**
- * A text without anything that could drive a terminal: each control character becomes its picture (`␛`), so that it is seen
- * that there was one. Lines and tabs stay.
+ * A text without anything that could drive a terminal, or that nobody sees: each control character becomes its picture (`␛`),
+ * so that it is seen that there was one. Lines and tabs stay, and what words and emoji are joined with.
  */
 export const clean = (text: string): string =>
-  text.replaceAll("\r\n", "\n").replace(controls, picture).replace(unseen, "\ufffd")
+  McpError.displayMarks(text.replaceAll("\r\n", "\n").replace(controls, picture).replace(laterControls, "\ufffd"))
 
 const picture = (control: string): string => {
   const code = control.charCodeAt(0)
@@ -31,11 +26,16 @@ const picture = (control: string): string => {
 /** The same on one line. */
 export const oneLine = (text: string): string => clean(text).replace(/\s+/g, " ").trim()
 
+/** The name of a server, a tool or a prompt, in which nothing is that nobody sees. */
+export const shownName = (name: string): string => McpError.displayName(name, 1024)
+
+/** The same as in names. */
+const unseen =
+  /[\u007f-\u009f\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\u2800\ufff9-\ufffb\u{1d159}]/gu
+
 /** JSON that is safe to be shown: the same value, with every character escaped that a terminal could act upon. */
 export const safeJson = (json: string): string =>
-  // eslint-disable-next-line no-control-regex
-  json.replace(/[\u007f]/g, escaped).replace(unseen, (found) =>
-    Array.from({ length: found.length }, (_, at) => escaped(found[at]!)).join(""))
+  json.replace(unseen, (found) => Array.from({ length: found.length }, (_, at) => escaped(found[at]!)).join(""))
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 

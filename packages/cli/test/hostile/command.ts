@@ -194,4 +194,7 @@ export const assertPlain = (shown: string): void => {
 }
 
 /** From a command that waits for its end it gets SIGTERM after eight seconds, and another one when that command ends. */
-export const patient = (server: object): object => ({ ...server, shutdown: { afterEof: "8 seconds" } })
+export const patient = (server: object): object => ({
+  ...server,
+  shutdown: { afterEof: "8 seconds", afterTerm: "1 hour" }
+})

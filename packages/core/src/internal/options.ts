@@ -8,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as McpError from "../McpError.js"
+import { owners } from "./errors/owners.js"
 
 /** A value that can be used, or what is allowed instead. */
 export type Checked<A> = Either.Either<A, string>
@@ -69,6 +70,16 @@ export const when = (value: unknown): Checked<(error: McpError.McpError) => bool
     ? Either.right(value as (error: McpError.McpError) => boolean)
     : Either.left("must be a function from an error to true or false")
 
+export const count = (value: unknown): Checked<number> =>
+  Number.isSafeInteger(value) && (value as number) >= 1
+    ? Either.right(value as number)
+    : Either.left("must be a whole number of at least 1")
+
+export const listener = <A>(value: unknown): Checked<((heard: A) => void) | undefined> =>
+  value === undefined || typeof value === "function"
+    ? Either.right(value as ((heard: A) => void) | undefined)
+    : Either.left("must be a function")
+
 const finite = (value: unknown): value is number => Number.isFinite(value)
 
 /** Not a number for what is no duration. `Duration.decode` takes negative ones, and those that are not numbers, for zero. */
@@ -98,7 +109,7 @@ export const check = <C extends Checks>(
   checks: C,
   defaults: { readonly [K in keyof C]: unknown },
   options: unknown,
-  owner = "<retry policy>"
+  owner: string = owners.retryPolicy
 ): Either.Either<Values<C>, McpError.ConfigInvalid> => {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     return invalid(owner, [{ field: "(root)", problem: "must be an object" }])

@@ -282,6 +282,7 @@ describe("enterprise-managed authorization (RFC 8693, then RFC 7523)", () => {
     inWorld((world) =>
       Effect.gen(function*() {
         world.resource = { resource: "https://mcp.example/", authorization_servers: [World.issuer] }
+        world.script = ({ kind }) => kind === "resource" ? { status: 200, body: world.resource } : undefined
         world.metadata = { ...world.metadata, token_endpoint_auth_methods_supported: ["client_secret_basic"] }
         const idToken = jwt({ iss: "https://idp", sub: "alice" })
         yield* Effect.flatMap(open(employee(idToken)), call)

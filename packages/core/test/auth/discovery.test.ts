@@ -166,6 +166,75 @@ describe("conformance 2.3: where it is looked for", () => {
       assert.strictEqual(world.count("metadata") + world.count("register"), 0)
     }))
 
+  describe("one origin for several servers", () => {
+    const victim = "https://mcp.example/victim/mcp"
+    const evil = "https://mcp.example/evil/mcp"
+    /** What a server that can answer only below its own path says of itself. */
+    const hostile = (url: string, resource: string, well: { readonly [url: string]: unknown } = {}) =>
+      authorized(
+        (world) => {
+          world.challenge = `Bearer resource_metadata="https://mcp.example/evil/doc"`
+          elsewhere(world, {
+            ...well,
+            "https://mcp.example/evil/doc": { resource, authorization_servers: [World.issuer] },
+            [`${World.issuer}/.well-known/oauth-authorization-server`]: world.metadata
+          })
+        },
+        { url }
+      )
+    const resourcesAsked = (world: World.World) =>
+      [...world.of("authorize"), ...world.of("token")].map((_) => _.params.get("resource"))
+
+    it.effect("a place that the 401 names is believed about the server itself alone", () =>
+      Effect.gen(function*() {
+        const rows = [
+          [evil, "https://mcp.example/"],
+          [evil, "https://mcp.example/evil"],
+          [evil, victim],
+          [evil, "https://mcp.example/victim/mcp/../.."],
+          [evil, "https://mcp.example/evil/mcp/../../victim/.."],
+          [`${evil}?tenant=evil`, `${evil}?tenant=victim`],
+          [`${evil}?tenant=evil`, evil],
+          [evil, `${evil}?tenant=victim`]
+        ] as const
+        for (const [url, resource] of rows) {
+          const { outcome, world } = yield* hostile(url, resource)
+          refusedWith(outcome, "its metadata is about another resource")
+          assert.deepStrictEqual(resourcesAsked(world), [], resource)
+        }
+        for (const url of [evil, `${evil}?tenant=evil`]) {
+          const { outcome, world } = yield* hostile(url, url)
+          assert.strictEqual(outcome._tag, "Right", JSON.stringify(outcome))
+          assert.deepStrictEqual(resourcesAsked(world), [url, url])
+        }
+      }))
+
+    it.effect("a wider resource counts where its own well-known place says so, and as that place says", () =>
+      Effect.gen(function*() {
+        const own = {
+          resource: "https://mcp.example/",
+          authorization_servers: [World.issuer],
+          scopes_supported: ["own"]
+        }
+        const { outcome, world } = yield* hostile(evil, "https://mcp.example/", { [resourceAt("")]: own })
+        assert.strictEqual(outcome._tag, "Right", JSON.stringify(outcome))
+        assert.deepStrictEqual(resourcesAsked(world), ["https://mcp.example/", "https://mcp.example/"])
+        assert.strictEqual(world.of("authorize")[0]!.params.get("scope"), "own")
+        // Another one than the one it stands for.
+        for (const resource of ["https://mcp.example/evil", victim]) {
+          const other = yield* hostile(evil, "https://mcp.example/", { [resourceAt("")]: { ...own, resource } })
+          refusedWith(other.outcome, "its metadata is about another resource")
+        }
+      }))
+
+    it.effect("a server with a query has the metadata of the one without", () =>
+      Effect.gen(function*() {
+        const { outcome, world } = yield* authorized(() => {}, { url: `${World.mcp}?tools=a` })
+        assert.strictEqual(outcome._tag, "Right", JSON.stringify(outcome))
+        assert.deepStrictEqual(resourcesAsked(world), [World.mcp, World.mcp])
+      }))
+  })
+
   it.effect("metadata-issuer-mismatch: none of its endpoints is used", () =>
     Effect.gen(function*() {
       for (const issuer of ["https://attacker.example.com", `${World.issuer}/`, "HTTPS://as.example"]) {
@@ -237,6 +306,18 @@ describe("conformance 2.3: where it is looked for", () => {
           world.script = (asked) => asked.kind === kind ? { status: 200, body: " ".repeat(2 * 1024 * 1024) } : undefined
         })
         refusedWith(outcome, "more than 1048576 bytes")
+      }
+    }))
+
+  it.effect("a life of a token that is no number is none, and no defect", () =>
+    Effect.gen(function*() {
+      for (const life of [`{"toString":null}`, "[]", "true", `"soon"`, "null", "-1", "1e999"]) {
+        const { outcome } = yield* authorized((world) => {
+          world.script = ({ kind }) =>
+            kind === "token" ? { status: 200, body: `{"access_token":"a","expires_in":${life}}` } : undefined
+        })
+        if (outcome._tag === "Left") return assert.fail(outcome.left.message)
+        assert.propertyVal(yield* outcome.right.service.status(outcome.right.config), "expiresAt", undefined, life)
       }
     }))
 

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { HttpExchange, McpConfig } from "@mcp-runtime/core"
 import { McpAuth, McpSession } from "@mcp-runtime/core"
-import { Effect, Either, Logger, TestClock } from "effect"
+import { Effect, Either, Layer, Logger, TestClock } from "effect"
+import { createHash } from "node:crypto"
 import { Memory } from "../../src/internal/auth/memory.js"
 import * as Reasons from "../../src/internal/auth/reasons.js"
 import * as Requests from "../../src/internal/auth/requests.js"
@@ -479,6 +480,169 @@ describe("twice at once", () => {
       }).pipe(Effect.provide(auth(world, store)), Effect.scoped)
     }))
 })
+
+describe("a mix-up where no authorization server says who it is (RFC 9700, 4.4)", () => {
+  const evilIssuer = "https://evil.example"
+  const evil = { name: "evil", url: "https://evil.example/mcp" } as const
+  const silent = (world: World.World) => {
+    const metadata = { ...world.metadata }
+    delete metadata.authorization_response_iss_parameter_supported
+    world.metadata = metadata
+  }
+  const redirectOf = (asked: World.Asked | undefined): string =>
+    (JSON.parse(asked!.body) as { readonly redirect_uris: readonly [string] }).redirect_uris[0]
+  const pathOf = (issuer: string) => `/callback/${createHash("sha256").update(issuer).digest("base64url")}`
+  const withoutIss = (params: URLSearchParams) => params.delete("iss")
+  /** Its page is that of the other one, where it is known as which client this application is there. */
+  const mixed = (world: World.World, clientId: string) => {
+    world.script = ({ kind, url }) => {
+      if (url.host !== "evil.example") return undefined
+      switch (kind) {
+        case "resource":
+          return { status: 200, body: { resource: evil.url, authorization_servers: [evilIssuer] } }
+        case "metadata":
+          return {
+            status: 200,
+            body: {
+              ...world.metadata,
+              issuer: evilIssuer,
+              token_endpoint: `${evilIssuer}/token`,
+              registration_endpoint: `${evilIssuer}/register`
+            }
+          }
+        case "register":
+          return { status: 201, body: { client_id: clientId } }
+        case "token":
+          return { status: 400, body: { error: "invalid_grant" } }
+        default:
+          return { status: 401, headers: { "www-authenticate": "Bearer" } }
+      }
+    }
+  }
+
+  it.scoped("each has a redirect URI of its own, and what comes back to that of another one is redeemed nowhere", () =>
+    inWorld((world) =>
+      Effect.gen(function*() {
+        silent(world)
+        const { begin, finish, status } = yield* McpAuth.McpAuth
+        const honest = yield* decoded()
+        const first = yield* begin(honest)
+        yield* finish(honest, world.visit(first.url, withoutIss))
+        const registered = redirectOf(world.of("register")[0])
+        assert.strictEqual(new URL(registered).pathname, pathOf(World.issuer))
+        assert.strictEqual(first.redirectUri, registered)
+        mixed(world, world.of("authorize")[0]!.params.get("client_id")!)
+        const config = yield* decoded(evil)
+        const page = yield* begin(config)
+        // The page of the honest one, which refuses what was not registered there.
+        assert.strictEqual(new URL(page.url).origin, World.issuer)
+        const { searchParams } = new URL(page.url)
+        assert.strictEqual(new URL(searchParams.get("redirect_uri")!).pathname, pathOf(evilIssuer))
+        assert.notStrictEqual(searchParams.get("redirect_uri"), registered)
+        // So the evil one has another page, which sends the browser there with what is registered.
+        const lured = new URL(page.url)
+        lured.searchParams.set("redirect_uri", registered)
+        const back = world.visit(lured.href, withoutIss)
+        const long = yield* Effect.flip(finish(config, `${back}&x=${"x".repeat(8000)}&state=y`))
+        assert.include(long.message, "its state is not")
+        const error = yield* Effect.flip(finish(config, `${back}&x=${"x".repeat(8000)}`))
+        assert.include(error.message, "another authorization server")
+        assert.isTrue(world.asked.every((_) => _.kind !== "token" || _.url.origin === World.issuer))
+        assert.strictEqual((yield* status(config))._tag, "None")
+      })
+    ))
+
+  it.scoped("whoever says who it is, or has a client that was made before, is come back to as ever", () =>
+    Effect.gen(function*() {
+      const clientMetadataUrl = "https://client.example/metadata.json"
+      const rows: ReadonlyArray<readonly [HttpInput["auth"], boolean, string]> = [
+        [undefined, true, "/callback"],
+        [undefined, false, pathOf(World.issuer)],
+        [{ type: "oauth", issuer: World.issuer }, false, pathOf(World.issuer)],
+        [{ type: "oauth", clientId: "pre" }, false, "/callback"],
+        [{ type: "oauth", clientMetadataUrl }, false, "/callback"],
+        [{ type: "oauth", redirectPort: 8123 }, false, "/callback"],
+        [{ type: "oauth", redirectUri: "https://app.example/back" }, false, "/back"]
+      ]
+      for (const [auth, says, path] of rows) {
+        yield* inWorld((world) =>
+          Effect.gen(function*() {
+            if (!says) silent(world)
+            world.metadata = { ...world.metadata, client_id_metadata_document_supported: true }
+            const { begin, finish } = yield* McpAuth.McpAuth
+            const config = yield* decoded(auth === undefined ? {} : { auth })
+            const { redirectUri, url } = yield* begin(config)
+            assert.strictEqual(new URL(redirectUri).pathname, path)
+            // The query alone will do, as ever.
+            yield* finish(config, new URL(world.visit(url, withIssIf(says))).search)
+          })
+        )
+      }
+    }))
+
+  it.scoped("a registration of before is replaced when a person is asked the next time; its tokens stay", () =>
+    Effect.gen(function*() {
+      const world = World.make()
+      const store = World.tokens()
+      silent(world)
+      yield* Effect.gen(function*() {
+        const service = yield* McpAuth.McpAuth
+        const config = yield* decoded()
+        const { url } = yield* service.begin(config)
+        yield* service.finish(config, world.visit(url, withoutIss))
+      }).pipe(Effect.provide(auth(world, store)))
+      for (const [key, text] of store.entries) {
+        store.entries.set(key, text.replaceAll(/\/callback\/[\w-]{43}/g, "/callback"))
+      }
+      yield* Effect.gen(function*() {
+        const service = yield* McpAuth.McpAuth
+        const config = yield* decoded()
+        yield* Effect.flatMap(open(), call)
+        world.tokens.clear()
+        yield* Effect.flatMap(open(), call)
+        const grants = world.of("token").map((_) => _.params.get("grant_type"))
+        assert.deepStrictEqual(grants, ["authorization_code", "refresh_token"])
+        assert.strictEqual(world.count("register"), 1)
+        for (let i = 0; i < 2; i++) {
+          const { redirectUri, url } = yield* service.begin(config)
+          assert.strictEqual(new URL(redirectUri).pathname, pathOf(World.issuer))
+          yield* service.finish(config, world.visit(url, withoutIss))
+        }
+        assert.strictEqual(world.count("register"), 2)
+      }).pipe(Effect.provide(auth(world, store)), Effect.scoped)
+    }))
+
+  it.scoped("an Authorizer is told the path, and the address that was registered with it", () =>
+    Effect.gen(function*() {
+      const told: Array<McpAuth.Redirect> = []
+      const world = World.make()
+      silent(world)
+      const authorizer = Layer.succeed(McpAuth.Authorizer, {
+        listen: (redirect) => {
+          told.push(redirect)
+          const redirectUri = redirect.registered ?? `http://127.0.0.1:4711${redirect.path ?? "/callback"}`
+          return Effect.succeed({
+            redirectUri,
+            authorize: ({ url }) => Effect.sync(() => world.visit(url, withoutIss))
+          })
+        }
+      })
+      yield* Effect.gen(function*() {
+        const { authorize } = yield* McpAuth.McpAuth
+        for (let i = 0; i < 2; i++) yield* authorize(yield* decoded())
+      }).pipe(Effect.provide(auth(world, World.tokens(), authorizer)))
+      const path = pathOf(World.issuer)
+      assert.deepStrictEqual(told.map((_) => [_.registered, _.path]), [
+        [undefined, path],
+        [`http://127.0.0.1:4711${path}`, path]
+      ])
+      assert.strictEqual(world.count("register"), 1)
+    }))
+})
+
+const withIssIf = (says: boolean) => (params: URLSearchParams) => {
+  if (!says) params.delete("iss")
+}
 
 describe("two configured servers", () => {
   it.scoped("a hostile one that names the other's resource, or its authorization server, gets no token of it", () =>

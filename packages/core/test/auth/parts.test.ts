@@ -173,6 +173,36 @@ describe("which URLs are used", () => {
     ["https://[fe80::1]/x", false, true],
     ["https://[fd00:ec2::254]/x", false, true],
     ["https://[::ffff:10.0.0.1]/x", false, true],
+    ["https://[::ffff:169.254.169.254]/x", false, true],
+    ["https://[::7f00:1]/x", false, true],
+    ["https://[::a00:1]/x", false, true],
+    ["https://[64:ff9b::169.254.169.254]/x", false, true],
+    ["https://[64:ff9b::7f00:1]/x", false, true],
+    ["https://[64:ff9b:1::a00:1]/x", false, true],
+    ["https://[64:ff9b:1:a00:0:100::]/x", false, true],
+    ["https://[2002:7f00:1::]/x", false, true],
+    ["https://[2002:a00:1::1]/x", false, true],
+    ["https://[2002:a9fe:a9fe::]/x", false, true],
+    ["https://[fec0::1]/x", false, true],
+    ["https://[ff02::1]/x", false, true],
+    ["https://[fdff:ffff::1]/x", false, true],
+    ["https://198.18.0.1/x", false, true],
+    ["https://198.19.255.255/x", false, true],
+    ["https://224.0.0.1/x", false, true],
+    ["https://240.0.0.1/x", false, true],
+    ["https://255.255.255.255/x", false, true],
+    ["https://anything.localhost/x", false, true],
+    ["http://anything.localhost/x", false, false],
+    ["https://169.254.169.254./x", false, true],
+    ["https://[64:ff9b::8.8.8.8]/x", true, true],
+    ["https://[2002:808:808::]/x", true, true],
+    ["https://[::ffff:7.240.0.1]/x", true, true],
+    ["https://[::ffff:8.8.8.8]/x", true, true],
+    ["https://[64:ff9b:2::a00:1]/x", true, true],
+    ["https://[fbff::1]/x", true, true],
+    ["https://198.17.0.1/x", true, true],
+    ["https://198.20.0.1/x", true, true],
+    ["https://223.255.255.255/x", true, true],
     ["https://8.8.8.8/x", true, true],
     ["https://172.32.0.1/x", true, true],
     ["https://[2001:db8::1]/x", true, true],
@@ -220,6 +250,17 @@ describe("which URLs are used", () => {
         "https://mcp.example/a/mc",
         "https://mcp.example/a/mcp/x",
         "https://mcp.example:444/",
+        "https://mcp.example/a/b/../mcp",
+        "https://mcp.example/a/victim/../..",
+        "https://mcp.example/./a",
+        "https://mcp.example/%2e/a",
+        "https://mcp.example/a\\mcp",
+        "https:mcp.example/a",
+        "https://mcp.example/a/mcp ",
+        " https://mcp.example/a/mcp",
+        "https://mcp.example/a/m\tcp",
+        "https://mcp.example/a/mcp?tenant=other",
+        "https://mcp.example/a?x",
         "https://mcp.example/a/mcp#x",
         "https://u@mcp.example/a",
         "x",
@@ -228,6 +269,23 @@ describe("which URLs are used", () => {
     ) {
       assert.isFalse(Urls.covers(bad, server), bad)
     }
+  })
+
+  it("a resource is the server itself, or wider; a query is part of it", () => {
+    const server = new URL("https://mcp.example/a/mcp?tenant=1")
+    const rows = [
+      ["https://mcp.example/a/mcp?tenant=1", "same"],
+      ["https://mcp.example/a/mcp/?tenant=1", "same"],
+      ["https://mcp.example/a/mcp", "wider"],
+      ["https://mcp.example/a", "wider"],
+      ["https://mcp.example", "wider"],
+      ["https://mcp.example/a/mcp?tenant=2", undefined],
+      ["https://mcp.example/a?tenant=1", undefined],
+      ["https://mcp.example/a/mcp?tenant=1&x", undefined]
+    ] as const
+    for (const [resource, reach] of rows) assert.strictEqual(Urls.reachOf(resource, server), reach, resource)
+    assert.strictEqual(Urls.reachOf("https://mcp.example/?a", new URL("https://mcp.example?a")), "same")
+    assert.strictEqual(Urls.reachOf("https://mcp.example?a", new URL("https://mcp.example?a")), "same")
   })
 })
 
@@ -307,7 +365,8 @@ describe("what is kept", () => {
       authority,
       client,
       resource: "https://mcp.example",
-      key: { x: "x".repeat(43), y: "y".repeat(43), d: Redacted.make("d".repeat(43)) }
+      key: { x: "x".repeat(43), y: "y".repeat(43), d: Redacted.make("d".repeat(43)) },
+      proof: { salt: "s".repeat(43), hash: "h".repeat(43) }
     },
     pending
   }
@@ -316,6 +375,7 @@ describe("what is kept", () => {
     const decoded = Records.decode(encoded)
     assert.strictEqual(Redacted.value(Records.encode(decoded)), Redacted.value(encoded))
     assert.strictEqual(Redacted.value(decoded.tokens!.refresh!), "refresh")
+    assert.deepStrictEqual(decoded.tokens!.proof, record.tokens!.proof)
     assert.strictEqual(Redacted.value(decoded.tokens!.key!.d), "d".repeat(43))
     assert.notInclude(JSON.stringify(decoded), "refresh\":\"refresh")
     assert.notInclude(JSON.stringify(decoded), "d".repeat(43))

@@ -32,7 +32,7 @@ describe("no bearer token goes over plain HTTP to another machine", () => {
   it.scoped("a configured header: refused before anything is sent", () =>
     Effect.gen(function*() {
       for (const name of ["Authorization", "authorization", "AUTHORIZATION"]) {
-        for (const scheme of ["Bearer", "bearer", "BEARER"]) {
+        for (const scheme of ["Bearer", "bearer", "BEARER", " Bearer", "\tBearer", " \t bearer", "DPoP", " dpop"]) {
           const { error, world } = yield* refusedAt({ url: far, headers: { [name]: `${scheme} canary-token` } })
           isRefused(error, "canary-token")
           assert.strictEqual(world.asked.length, 0)
@@ -42,11 +42,44 @@ describe("no bearer token goes over plain HTTP to another machine", () => {
 
   it.scoped("the headers of each request: the same", () =>
     Effect.gen(function*() {
-      const requestHeaders = Effect.succeed({ authorization: Redacted.make("Bearer canary-token") })
-      const { error, world } = yield* refusedAt({ url: far, requestHeaders })
-      isRefused(error, "canary-token")
-      assert.strictEqual(world.asked.length, 0)
+      for (const scheme of ["Bearer", " Bearer", "\tbearer", "DPoP"]) {
+        const requestHeaders = Effect.succeed({ authorization: Redacted.make(`${scheme} canary-token`) })
+        const { error, world } = yield* refusedAt({ url: far, requestHeaders })
+        isRefused(error, "canary-token")
+        assert.strictEqual(world.asked.length, 0)
+      }
     }))
+
+  it.scoped("a proxy elsewhere is in between, also on the way to this machine", () =>
+    Effect.gen(function*() {
+      const authorization = "Bearer canary-token"
+      for (const proxy of ["http://10.0.0.9:3128", "https://proxy.example", "http://proxy.localhost:1"]) {
+        for (const url of ["http://localhost:1/mcp", "http://127.0.0.1:1/mcp", "http://[::1]:1/mcp"]) {
+          const configured = yield* refusedAt({ url, proxy, headers: { authorization } })
+          isRefused(configured.error, "canary-token")
+          assert.strictEqual(configured.world.asked.length, 0)
+          const asked = yield* refusedAt({ url, proxy })
+          isRefused(asked.error)
+          assert.isTrue(asked.world.asked.every((_) => _.kind === "mcp" && _.headers.authorization === undefined))
+        }
+      }
+    }))
+
+  it.scoped("nor does anything of an authorization, to others on this machine", () =>
+    inWorld((world) =>
+      Effect.gen(function*() {
+        const { begin } = yield* McpAuth.McpAuth
+        const issuer = "http://127.0.0.1:2"
+        const url = "https://localhost:1/mcp"
+        world.script = (asked) =>
+          asked.kind === "resource"
+            ? { status: 200, body: { resource: url, authorization_servers: [issuer] } }
+            : undefined
+        const error = yield* Effect.flip(Effect.flatMap(decoded({ url, proxy: "http://10.0.0.9:3128" }), begin))
+        isRefused(error)
+        assert.isTrue(world.asked.every((_) => _.url.origin !== issuer))
+      })
+    ))
 
   it.scoped("over HTTP+SSE and where the transport is not known: the same", () =>
     inWorld((world) =>
@@ -132,6 +165,9 @@ describe("no bearer token goes over plain HTTP to another machine", () => {
         { url: "http://127.0.0.1:1/mcp", headers: { authorization } },
         { url: "http://localhost:1/mcp", headers: { authorization } },
         { url: "http://[::1]:1/mcp", headers: { authorization } },
+        { url: "http://127.0.0.1:1/mcp", proxy: "http://localhost:3128", headers: { authorization } },
+        { url: "https://mcp.example/mcp", proxy: "http://10.0.0.9:3128", headers: { authorization } },
+        { url: far, headers: { authorization: "Basic Bearer" } },
         { url: "https://mcp.example/mcp", headers: { authorization } },
         { url: far, headers: { authorization: "Basic YTpi" } },
         { url: far, headers: { "x-key": authorization } },
@@ -157,15 +193,21 @@ describe("no bearer token goes over plain HTTP to another machine", () => {
       "http://10.0.0.1/mcp",
       "http://192.168.1.2",
       "http://127.0.0.1.evil.example",
-      "http://localhost.evil"
+      "http://localhost.evil",
+      "http://a.localhost",
+      "http://[::ffff:7.240.0.1]/mcp",
+      "http://[::ffff:8.8.8.8]",
+      "http://[::7f00:1]",
+      "http://[64:ff9b::7f00:1]"
     ]
     const not = [
       "https://a.example",
       "http://127.0.0.1",
       "http://127.9.9.9",
       "http://localhost:1",
-      "http://a.localhost",
-      "http://[::1]"
+      "http://localhost.",
+      "http://[::1]",
+      "http://[::ffff:127.0.0.1]"
     ]
     for (const url of plain) assert.isTrue(Urls.isPlain(new URL(url)), url)
     for (const url of not) assert.isFalse(Urls.isPlain(new URL(url)), url)

@@ -398,6 +398,7 @@ describe("drift", () => {
       yield* reader(tools.refresh)
       yield* answer(1, t("a", "1"), t("a", "2"))
       assert.isTrue((yield* tools.get).items === items)
+      assert.strictEqual(tools.find("a")?.description, "1")
       yield* reader(tools.refresh)
       yield* answer(2, t("a", "3"), t("a", "2"))
       assert.strictEqual((yield* tools.get).items[0]?.description, "3")

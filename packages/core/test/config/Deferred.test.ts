@@ -358,15 +358,18 @@ describe("what is seen before", () => {
   it.effect("3B.18: the identity of what is stored has the names of references, not what they stand for", () =>
     Effect.gen(function*() {
       const keyOf = (url: string, headers: Record<string, McpConfig.SecretInput> = {}) =>
-        Effect.flatMap(http({ expand: true, url, headers }), CatalogStore.keyOf)
+        Effect.flatMap(http({ expand: true, url, headers }), (_) => CatalogStore.keyOf(_))
       const key = yield* keyOf("https://${HOST}/mcp", { A: { env: "X" } })
       assert.isDefined(key)
-      assert.strictEqual(yield* keyOf("https://${HOST:-other}/mcp", { A: { env: "Y" } }), key)
+      assert.strictEqual(yield* keyOf("https://${HOST}/mcp", { A: { env: "Y" } }), key)
       assert.strictEqual(yield* keyOf("https://u:${PASS}@${HOST}/mcp", { a: "x" }), key)
-      for (const other of ["https://${HOST2}/mcp", "https://${HOST}/mcp2", "https://${HOST}/mcp?a=1", "${HOST}/mcp"]) {
+      // Where the variable is not set, each default is another place.
+      const others = ["https://${HOST:-other}/mcp", "https://${HOST:-another}/mcp", "https://${HOST2}/mcp"]
+      assert.strictEqual(new Set(yield* Effect.forEach(others, (_) => keyOf(_))).size, others.length)
+      for (const other of [...others, "https://${HOST}/mcp2", "https://${HOST}/mcp?a=1", "${HOST}/mcp"]) {
         assert.notStrictEqual(yield* keyOf(other, { A: "x" }), key)
       }
-      const plain = yield* Effect.flatMap(http({ url: "https://h/mcp" }), CatalogStore.keyOf)
+      const plain = yield* Effect.flatMap(http({ url: "https://h/mcp" }), (_) => CatalogStore.keyOf(_))
       assert.strictEqual(yield* keyOf("https://h/mcp"), plain)
     }))
 

@@ -165,6 +165,37 @@ describe("several files", () => {
     })
   }
 
+  it("without files of the project, servers of the user and their commands start in the user's directory, not in the one that was opened", () => {
+    const servers = {
+      a: at("a"),
+      b: at("b", { cwd: "sub" }),
+      c: { url: "https://c.example", headers: { Authorization: { command: "token" } } },
+      d: at("d", { args: ["${workspaceFolder}"] })
+    }
+    const sources = [source("explicit", { e: at("e") }), source("user", servers)]
+    const options = { userFolder: "/home/ada", workspaceFolder: "/tmp/strange" }
+    const places = (loaded: ConfigFile.Loaded) =>
+      loaded.entries.map(({ config }) => [config.name, "cwd" in config ? config.cwd : undefined, config.expand])
+    assert.deepStrictEqual(places(ConfigFile.load(sources, { ...options, enableProjectConfig: false })), [
+      ["e", undefined, true],
+      ["a", "/home/ada", { commandFolder: "/home/ada" }],
+      ["b", "sub", { commandFolder: "/home/ada" }],
+      ["c", undefined, { commandFolder: "/home/ada" }],
+      // It is asked for by name.
+      ["d", "/home/ada", { commandFolder: "/home/ada", workspaceFolder: "/tmp/strange" }]
+    ])
+    const usual: ReturnType<typeof places> = [
+      ["e", undefined, true],
+      ["a", undefined, true],
+      ["b", "sub", true],
+      ["c", undefined, true],
+      ["d", undefined, { workspaceFolder: "/tmp/strange" }]
+    ]
+    assert.deepStrictEqual(places(ConfigFile.load(sources, options)), usual)
+    const { userFolder: _, ...without } = options
+    assert.deepStrictEqual(places(ConfigFile.load(sources, { ...without, enableProjectConfig: false })), usual)
+  })
+
   it("each entry says where it is from and what it hides", () => {
     const sources = [
       source("explicit", { a: at("1") }),

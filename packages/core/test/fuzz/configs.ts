@@ -214,6 +214,34 @@ export const configFilesPart = part({
       run: files((n) => `{"mcpServers":{"a":{"command":"a","args":[${"\"--token\",".repeat(n)}]}}}`)
     },
     { name: "a long URL", from: 10_000, run: files((n) => `{"mcpServers":{"a":{"url":"https://${":".repeat(n)}"}}}`) },
+    // No URL is parsed where references are; longer ones are not looked at.
+    ...[":", "a:", "?", "=&", "@", "${A:-"].map((unit) => ({
+      name: `URLs of ${unit} with a reference`,
+      from: 4000,
+      most: 60_000,
+      run: files((n) => {
+        const url = `http://${unit.repeat(n / unit.length)}\${A}`
+        return JSON.stringify({
+          mcpServers: { a: { url, disabled: true }, b: { url: "https://a.example", proxy: url } }
+        })
+      })
+    })),
+    ...["-", "_auth", "token", "://"].map((unit) => ({
+      name: `names and arguments of ${unit}`,
+      from: 4000,
+      most: 200_000,
+      run: files((n) => {
+        const long = unit.repeat(n / unit.length)
+        const name = long.replaceAll("=", "").slice(0, 60_000)
+        const server = {
+          command: long,
+          args: [long, `--${long}=`, "--token", long],
+          env: { [name]: "1234567x" },
+          cwd: long
+        }
+        return JSON.stringify({ mcpServers: { a: server, b: { url: "https://a.example", headers: { [name]: long } } } })
+      })
+    })),
     { name: "comments", from: 10_000, run: files((n) => "/**/".repeat(n / 4)) },
     { name: "opened lists", from: 10_000, run: files((n) => "[".repeat(n)) }
   ]

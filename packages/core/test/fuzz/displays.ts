@@ -51,6 +51,8 @@ const url = FastCheck.record({
 // eslint-disable-next-line no-control-regex -- it is control characters that are looked for
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 
+const unseen = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\u2800\ufff9-\ufffb]/u
+
 const showing = (unit: string) => (size: number) => {
   const text = unit.repeat(Math.ceil(size / unit.length))
   return () => McpError.displayText(text, text.length)
@@ -87,6 +89,9 @@ export const displaysPart = part({
       holds(!control.test(shown), `a control character is shown: ${JSON.stringify(shown)}`)
       holds(shown.length <= 4 * max + 100, `${shown.length} characters of ${max}`)
     }
+    const named = McpError.displayName(text, max)
+    holds(!/\p{Cc}/u.test(named) && !unseen.test(named), `a mark is not seen: ${JSON.stringify(named)}`)
+    holds(named.length <= 4 * max + 100, `${named.length} characters of ${max}`)
     // What stands in place of a secret is not taken for one; nor is what is left of it by the bound.
     if (spelled.length >= 6 && !ways.some((_) => "mcp-redacted-value<redacted><cut URL><not a URL>".includes(_))) {
       const mentioned = `x ${spelled} y`
@@ -101,7 +106,9 @@ export const displaysPart = part({
       holds(!json.includes(JSON.stringify(spelled).slice(1, -1)), `the secret is shown in ${json.slice(0, 300)}`)
     }
   },
-  growths: ["a", "a.", "http://", "a://b ", "a://u:p@", "\u0000", "1.", "@", " ", "a:/"].map((unit) => ({
+  growths: ["a", "a.", "http://", "a://b ", "a://u:p@", "\u0000", "1.", "@", " ", "a:/", "\u200d", "é\ufe0f"].map((
+    unit
+  ) => ({
     name: `a text of ${JSON.stringify(unit)}`,
     from: 4000,
     most: 1 << 20,

@@ -150,7 +150,8 @@ const record = {
     authority,
     client,
     resource: "https://mcp.example",
-    key
+    key,
+    proof: { salt: "salt".padEnd(43, "0"), hash: "hash".padEnd(43, "0") }
   },
   pending: {
     url: "https://as.example/authorize?x=1",

@@ -3,6 +3,7 @@ import type { McpTransport } from "@mcp-runtime/core"
 import { HttpFixture } from "@mcp-runtime/testing"
 import { Effect, Exit, Scope } from "effect"
 import * as Net from "node:net"
+import { telling } from "../clocks.js"
 import {
   decode,
   eventOf,
@@ -226,25 +227,22 @@ for (const [client, exchange] of realClients) {
 
     it.scopedLive("H07: as the conformance suite wants it: Last-Event-ID, not before retry: 500 has passed", () =>
       Effect.gen(function*() {
-        let ended = 0
-        let resumed = 0
+        const { clock, over } = yield* telling
+        const resumed: Array<ReadonlyArray<number | string>> = []
         const server = yield* HttpFixture.make({
           override: (_) => {
             if (_.rpc === "tools/call") {
-              return HttpFixture.sse([
-                event("", { id: "event-1", retry: 500 }),
-                Effect.sync(() => void (ended = performance.now()))
-              ])
+              return HttpFixture.sse([event("", { id: "event-1", retry: 500 })])
             }
             if (_.lastEventId === undefined) return undefined
-            resumed = performance.now()
+            resumed.push([_.lastEventId, ...over])
             return HttpFixture.sse([event({ jsonrpc: "2.0", id: 1, result: {} }, { id: "event-2" })])
           }
         })
-        const { close, closeChannel, recorded, transport } = yield* ready(server.url)
+        const { close, closeChannel, recorded, transport } = yield* Effect.withClock(ready(server.url), clock)
         transport.send(request(1, "tools/call"))
         yield* recorded.answer(1)
-        assert.isAtLeast(resumed - ended, 450)
+        assert.deepStrictEqual(resumed, [["event-1", 500]])
         yield* close
         yield* closeChannel
         yield* noSockets(server)
@@ -316,7 +314,7 @@ for (const [client, exchange] of realClients) {
         yield* transport.listen
         transport.send(request(1, "tools/call"))
         yield* recorded.until((_) => _.messages.some((_) => _.method === "roots/list"))
-        const sent = yield* post(transport, response("s-1", { roots: [] }) as never).pipe(Effect.timeout("5 seconds"))
+        const sent = yield* post(transport, response("s-1", { roots: [] }) as never)
         assert.isUndefined(sent)
         yield* recorded.answer(1)
         yield* server.setOverride(calls(() => HttpFixture.hang))

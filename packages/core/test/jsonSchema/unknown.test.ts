@@ -48,6 +48,18 @@ describe("V03: what can't be decided makes unknown what depends on it, and nothi
     [{ anyOf: [{ prefixItems: [u] }, true], unevaluatedItems: false }, ["x"], "Unknown"],
     [{ contains: u, minContains: 0, unevaluatedItems: false }, ["x"], "Unknown"],
     [{ if: { properties: { a: u } }, then: true, else: true, unevaluatedProperties: false }, { a: "x" }, "Unknown"],
+    [
+      {
+        if: { required: ["a"], properties: { a: u } },
+        then: { properties: { a: true } },
+        else: true,
+        unevaluatedProperties: false
+      },
+      { a: "b" },
+      "Unknown"
+    ],
+    [{ if: { not: { not: { items: u } } }, then: { prefixItems: [true] }, unevaluatedItems: false }, ["b"], "Unknown"],
+    [{ if: u, then: { minLength: 1 }, unevaluatedProperties: false }, "x", "Valid"],
     [{ type: "any" }, 1, "Unknown"],
     [{ type: "any", minimum: 3 }, 1, "Invalid"],
     [{ minLength: "3" }, "x", "Unknown"],

@@ -51,6 +51,60 @@ describe("the promise runtime", () => {
     await nothingLeft(a, b)
   })
 
+  check("prompts, resources, and progress for functions that know nothing of Effect", async () => {
+    const a = make("a", {
+      capabilities: { tools: {}, prompts: {}, resources: {} },
+      handlers: {
+        "prompts/list": () => Effect.succeed({ prompts: [{ name: "p" }] }),
+        "prompts/get": ({ params }) =>
+          Effect.succeed({ messages: [{ role: "user", content: { type: "text", text: String(params?.name) } }] }),
+        "resources/list": () => Effect.succeed({ resources: [{ uri: "a:1", name: "one" }] }),
+        "resources/read": ({ params }) => Effect.succeed({ contents: [{ uri: params?.uri, text: "one" }] }),
+        "tools/call": (request, peer) =>
+          Effect.as(
+            Effect.forEach([1, 2, 3], (progress) => peer.sendRaw(ScriptedServer.progress(request, { progress }))),
+            { content: [] }
+          )
+      }
+    })
+    const mcp = await open([a])
+    assert.deepStrictEqual((await mcp.prompts()).map((_) => _.items.map((_) => _.name)), [["p"]])
+    assert.deepStrictEqual((await mcp.resources()).map((_) => _.items.map((_) => _.uri)), [["a:1"]])
+    assert.deepStrictEqual((await mcp.getPrompt("a", { name: "p" })).messages[0]?.content, { type: "text", text: "p" })
+    assert.deepStrictEqual((await mcp.readResource("a", "a:1")).contents, [{ uri: "a:1", text: "one" }])
+    assert.instanceOf(await rejection(mcp.readResource("x", "a:1")), McpError.UnknownServer)
+    const heard: Array<number> = []
+    await mcp.callTool("a", { name: "a" }, { onProgress: ({ progress }) => heard.push(progress) })
+    assert.deepStrictEqual(heard, [1, 2, 3])
+    const late: Array<number> = []
+    await mcp.callTool("a", { name: "a" }, {
+      onProgress: async ({ progress }) => {
+        await new Promise<void>((resolve) => void setImmediate(resolve))
+        late.push(progress)
+      }
+    })
+    assert.deepStrictEqual(late, [1, 2, 3])
+    await mcp.close()
+    await nothingLeft(a)
+  })
+
+  check("runs nothing when it is closed", async () => {
+    const a = make("a")
+    const mcp = await open([a])
+    const closing = mcp.close()
+    let ran = false
+    const effect = Effect.sync(() => {
+      ran = true
+    })
+    for (const late of [rejection(mcp.run(effect)), closing.then(() => rejection(mcp.run(effect)))]) {
+      const error = await late
+      assert.instanceOf(error, McpError.ConnectionUnavailable)
+      assert.strictEqual(error.executed, "no")
+    }
+    assert.isFalse(ran)
+    await nothingLeft(a)
+  })
+
   check("rejects with the errors themselves", async () => {
     const [a, b] = [make("a"), make("b", { way: "refused" })]
     const mcp = await open([a, b])
@@ -114,11 +168,11 @@ describe("the promise runtime", () => {
         () => mcp.connect("a"),
         () => mcp.disconnect("a"),
         () => mcp.reconnect(),
-        () => mcp.reload([])
+        () => mcp.reload([]),
+        () => mcp.tools()
       ]
     ) assert.instanceOf(await rejection(use()), McpError.ConnectionUnavailable)
     assert.deepStrictEqual(mcp.state().servers.map((_) => _.name), ["a"])
-    await mcp.tools()
     await nothingLeft(a)
   })
 

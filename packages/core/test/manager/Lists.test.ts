@@ -238,6 +238,31 @@ describe("tools", () => {
 })
 
 describe("prompts, resources and templates", () => {
+  for (const how of ["is replaced", "is reconnected"]) {
+    it.scoped(`that a server was slow is not held against it when it ${how}`, () =>
+      Effect.gen(function*() {
+        let hangs = true
+        const a = yield* fake("a", {
+          capabilities: { prompts: {} },
+          handlers: {
+            "prompts/list": () =>
+              Effect.suspend(() => hangs ? Effect.never : Effect.succeed({ prompts: [{ name: "p" }] }))
+          }
+        })
+        const { lists, manager } = yield* connected([a], { enrich: false })
+        const slow = yield* timed(lists.prompts)
+        assert.strictEqual(slow.took, 10_000)
+        // It is not waited for again.
+        const again = yield* timed(lists.prompts)
+        assert.strictEqual(again.took, 0)
+        hangs = false
+        if (how === "is replaced") yield* manager.reload([{ ...a.config, args: ["--fixed"] } as never])
+        else yield* timed(manager.reconnect({ failedOnly: false }))
+        yield* settled
+        assert.strictEqual(told(yield* lists.prompts), "a live: p")
+      }))
+  }
+
   const offering = (name: string, capabilities: object) =>
     fake(name, {
       capabilities,

@@ -341,4 +341,37 @@ describe("McpManager: reload", () => {
       const { closed, opened } = yield* a.server.stats
       assert.strictEqual(opened - closed, 1)
     }))
+
+  for (const how of ["fails", "is interrupted"]) {
+    it.scoped(`after close, a connect that ${how} does not make it connect what is added later`, () =>
+      Effect.gen(function*() {
+        const all = yield* fakes("a b c")
+        const manager = yield* over(all.slice(0, 2), { others: all.slice(2) })
+        yield* manager.connectAll
+        yield* manager.close
+        all[0]!.way = how === "fails" ? "refused" : "hangs at start"
+        const connecting = yield* begun(manager.connect("a"))
+        if (how === "fails") assert.strictEqual(ending(yield* Fiber.join(connecting)), "a: ConnectFailed")
+        else yield* interrupted(connecting)
+        yield* manager.reload(untyped(...all.map((_) => _.config)))
+        yield* settled
+        assert.include(yield* phases(manager), "c disconnected")
+        yield* manager.connect("b")
+        yield* manager.reload(untyped(all[1]!.config))
+        yield* manager.reload(untyped(...all.slice(1).map((_) => _.config)))
+        assert.strictEqual(yield* phases(manager), "b connected, c connected")
+      }))
+  }
+
+  it.scoped("strict: nor does a reconnection of all that fails", () =>
+    Effect.gen(function*() {
+      const all = yield* fakes("a b c")
+      const manager = yield* over(all.slice(0, 2), { others: all.slice(2), strict: true })
+      yield* manager.connectAll
+      yield* manager.close
+      all[0]!.way = "refused"
+      assert.strictEqual(failure(yield* Effect.exit(manager.reconnect({ failedOnly: false })))._tag, "ServersFailed")
+      yield* manager.reload(untyped(...all.slice(1).map((_) => _.config)))
+      assert.include(yield* phases(manager), "c disconnected")
+    }))
 })

@@ -229,13 +229,12 @@ describe("a tap", () => {
       assert.notInclude(JSON.stringify(frames), "swordfish")
     }))
 
-  it.scoped("odd options are the defaults", () =>
+  it.effect("options that can't be used are told, all at once", () =>
     Effect.gen(function*() {
-      for (const odd of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-        const { frames, tap } = yield* listening({ capacity: odd, maxLength: odd })
-        const { connection } = yield* connect(stdio, {}, { tap })
-        yield* echo(connection)
-        assert.isFalse(frames.some((_) => _.truncated))
+      for (const odd of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+        const error = yield* Effect.flip(WireTap.make({ capacity: odd, maxLength: odd, onFrame: "no" as never }))
+        assert.strictEqual(error._tag, "ConfigInvalid")
+        assert.deepStrictEqual(error.problems.map((_) => _.field), ["capacity", "maxLength", "onFrame"])
       }
     }))
 

@@ -46,10 +46,19 @@ describe("a failure", () => {
       assert.deepStrictEqual([failure.tool?.id, failure.text, failure.error._tag], ["a/x", "text", "RemoteError"])
       const none = yield* failed(call("a__none"))
       assert.strictEqual(none.tool, undefined)
+      assert.strictEqual(
+        none.error.message,
+        `toolset: tools/call: there is no tool "a__none": it is not among the tools that may be used`
+      )
+      const identity = yield* failed(call({ server: "a", tool: "none" }))
+      assert.include(identity.error.message, `MCP server "a": tools/call: there is no tool "none"`)
+      const sdk = yield* failed(call("a__none", {}, { failure: ToolFailure.openAiAgents }))
+      assert.include(sdk.text, `Error invoking MCP tool a__none: there is no tool "a__none"`)
       yield* failed(call("a__x", "{"))
       assert.deepStrictEqual(calls, [
         ["RemoteError", { server: "a", tool: "x", name: "a__x" }],
-        ["ToolNotFound", { server: "tools", tool: "a__none", name: "a__none" }],
+        ["ToolNotFound", { server: "<toolset>", tool: "a__none", name: "a__none" }],
+        ["ToolNotFound", { server: "a", tool: "a/none", name: "a/none" }],
         ["ArgumentsInvalid", { server: "a", tool: "x", name: "a__x" }]
       ])
     }))
@@ -63,6 +72,20 @@ describe("a failure", () => {
       assert.strictEqual(yield* ending(call("a__x", "{")), "error ArgumentsInvalid")
       assert.strictEqual(yield* ending(call("a__n")), "error ArgumentsInvalid")
       assert.strictEqual(yield* ending(call("a__x", "", { failure: said("text") })), "Failure RemoteError")
+    }))
+
+  it.scoped("of a name that no tool has is told as the toolset wants it, whatever its servers are called", () =>
+    Effect.gen(function*() {
+      const all = yield* Kit.servers({ a: ["x"], tools: ["x"] })
+      const { call } = (yield* Kit.toolset(all, {
+        failure: said("toolset"),
+        servers: { tools: { failure: said("server") }, "": { failure: said("no server") } }
+      })).for()
+      const textOf = (tool: string | ToolNaming.ToolIdentity) => Effect.map(failed(call(tool)), (_) => _.text)
+      assert.strictEqual(yield* textOf("no_such_tool"), "toolset")
+      // By identity it is known whose tool was asked for.
+      assert.strictEqual(yield* textOf({ server: "a", tool: "y" }), "toolset")
+      assert.strictEqual(yield* textOf({ server: "tools", tool: "y" }), "server")
     }))
 
   it.scoped("is made a text with the services of the application", () =>

@@ -5,13 +5,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { type McpConnection, McpError, type McpProtocol, ToolApproval, ToolFilter, ToolNaming } from "@mcp-runtime/core"
 import * as Toolset from "@mcp-runtime/core/Toolset"
 import { RpcError } from "@mcp-runtime/testing/ScriptedServer"
-import { Effect, Fiber, TestClock } from "effect"
+import { Effect, Exit, Fiber, TestClock } from "effect"
+import * as Pending from "../../src/internal/toolset/pending.js"
+import { over } from "../manager/kit.js"
 import { storeOf } from "../manager/stores.js"
 import {
   end,
   ending,
   failed,
   type Options,
+  pendingOf,
   problemsOf,
   schema,
   sent,
@@ -67,6 +70,51 @@ describe("a call goes", () => {
       assert.strictEqual(yield* ending(call("a__x")), "a x")
       assert.strictEqual(yield* ending(call("b__y")), "Failure ToolNotFound")
       assert.strictEqual(yield* ending(call({ server: "b", tool: "y" })), "Failure ToolNotFound")
+    }))
+
+  it.scoped("nowhere for such a server at once: it is neither opened nor waited for, by a call or an approval", () =>
+    Effect.gen(function*() {
+      const [a, b] = (yield* Kit.servers({ a: ["x"], b: ["y"] })) as [Kit.Server, Kit.Server]
+      b.way = "hangs at start"
+      for (const source of [yield* over([a, b]), yield* Kit.connections([a, b])]) {
+        const { approve, call, list } = (yield* Toolset.make(source, { only: ["a"] })).for()
+        yield* list
+        const { opened } = yield* b.server.stats
+        const calling = yield* Kit.begun(ending(call({ server: "b", tool: "y" })))
+        const pending = yield* Pending.make({ toolset: "tools", server: "b", tool: "y", name: "b__y", arguments: {} })
+        const approving = yield* Kit.begun(ending(approve(pending)))
+        assert.isTrue((yield* Kit.isDone(calling)) && (yield* Kit.isDone(approving)))
+        assert.deepStrictEqual(yield* Fiber.join(calling), Exit.succeed("Failure ToolNotFound"))
+        assert.deepStrictEqual(yield* Fiber.join(approving), Exit.succeed("Failure ToolNotFound"))
+        const { opened: after } = yield* b.server.stats
+        assert.deepStrictEqual([after, yield* b.listings], [opened, 0])
+      }
+    }))
+
+  it.scoped("of a tool that its server lists twice to the first, decided about as the first, by name and by identity", () =>
+    Effect.gen(function*() {
+      const reads: Kit.Given = { name: "rm", annotations: { readOnlyHint: true } }
+      const writes: Kit.Given = { name: "rm", inputSchema: schema({ path: {} }, ["path"]) }
+      for (const tools of [[reads, writes], [writes, reads]]) {
+        const a = yield* Kit.server("a", tools, { config: { trusted: true } })
+        const hint = (tools[0] as { readonly annotations?: object }).annotations !== undefined
+        const { approve, call, list } = (yield* Kit.toolset([a], { approval: ToolApproval.always })).for()
+        const { tools: [first] } = yield* list
+        const args = { path: "p" }
+        const byName = yield* pendingOf(call(first!.name, args))
+        const byIdentity = yield* pendingOf(call({ server: "a", tool: "rm" }, args))
+        assert.deepStrictEqual([byName.name, byIdentity.name], ["a__rm", "a__rm"])
+        assert.strictEqual(byName.toolFingerprint, byIdentity.toolFingerprint)
+        for (const pending of [byName, byIdentity]) {
+          const { tool } = yield* succeeded(approve(pending))
+          assert.strictEqual(tool.annotations?.readOnlyHint === true, hint)
+        }
+        // What is decided is decided of the first.
+        const free = (yield* Kit.toolset([a], { filter: ToolFilter.readOnly })).for()
+        for (const asked of ["a__rm", { server: "a", tool: "rm" }]) {
+          assert.strictEqual(yield* ending(free.call(asked, args)), hint ? "a rm" : "Failure ToolNotFound")
+        }
+      }
     }))
 
   it.scoped("the way that a copy of a manager or a connection goes, or one with other functions", () =>

@@ -3,6 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { McpProtocol } from "@mcp-runtime/core"
+import * as ToolApproval from "@mcp-runtime/core/ToolApproval"
 import * as ToolFilter from "@mcp-runtime/core/ToolFilter"
 import * as Toolset from "@mcp-runtime/core/Toolset"
 import { Effect, Option, Stream, type Types } from "effect"
@@ -94,6 +95,15 @@ describe("options", () => {
       for (const root of [null, "x", [], 1]) {
         assert.deepStrictEqual(yield* problemsOf(source, { servers: { a: root } }), ["servers.a.(root)"])
       }
+      // They would be accepted, and say nothing.
+      const approvals = new Map([["a", { approval: ToolApproval.always }]])
+      assert.deepStrictEqual(yield* problemsOf(source, { servers: approvals }), ["servers"])
+      assert.deepStrictEqual(
+        yield* problemsOf(source, { servers: { a: new Map(Object.entries(approvals.get("a")!)) } }),
+        [
+          "servers.a.(root)"
+        ]
+      )
       assert.strictEqual((yield* all[0]!.server.stats).attempts, 0)
     }))
 
@@ -116,7 +126,7 @@ describe("options", () => {
       assert.notMatch(error.message, /\u0000/)
     }))
 
-  it.scoped("that say nothing are the defaults, and may name servers that are not there", () =>
+  it.scoped("that say nothing are the defaults, and may name servers that are not there yet", () =>
     Effect.gen(function*() {
       const source = yield* connections([yield* server("__proto__", ["x", "y"]), yield* server("constructor", ["x"])])
       const fields = Object.keys(wrong).filter((_) => !["unknown", "__proto__x", "constructor"].includes(_))
@@ -129,7 +139,9 @@ describe("options", () => {
         servers: { ["__proto__"]: { filter: ToolFilter.allow("x") }, gone: { filter: ToolFilter.none } }
       })
       assert.strictEqual(special.id, "special")
-      assert.strictEqual(yield* Effect.map(special.for().list, (_) => _.tools.map((_) => _.id).join()), "__proto__/x")
+      const { problems, tools } = yield* special.for().list
+      assert.strictEqual(tools.map((_) => _.id).join(), "__proto__/x")
+      assert.deepStrictEqual(problems.map((_) => `${_.server} ${_.error._tag}`), ["gone UnknownServer"])
     }))
 
   it.scoped("that are changed afterwards change nothing of a listing", () =>

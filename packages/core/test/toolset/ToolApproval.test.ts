@@ -304,7 +304,7 @@ describe("pending", () => {
       args.list.push(2)
       assert.deepStrictEqual(pending.arguments, { list: [1] })
       assert.isTrue(Object.isFrozen(pending.arguments) && Object.isFrozen(pending.arguments.list))
-      assert.isTrue(Pending.isIntact(pending))
+      assert.isDefined(Pending.intact(pending))
     }))
 
   it.effect("what can't be written is refused", () =>
@@ -341,7 +341,7 @@ describe("pending", () => {
             assert.instanceOf(again, ToolApproval.PendingApproval)
             assert.deepStrictEqual({ ...again }, { ...pending })
             assert.strictEqual(JSON.stringify(ToolApproval.encode(again)), JSON.stringify(ToolApproval.encode(pending)))
-            assert.isTrue(Pending.isIntact(again))
+            assert.isDefined(Pending.intact(again))
           }
         ),
         { numRuns: 300 }
@@ -405,7 +405,9 @@ describe("pending", () => {
         (_) => ({ ..._, arguments: {} }),
         (_) => ({ ..._, server: "other" }),
         (_) => ({ ..._, tool: "pay_all" }),
-        (_) => ({ ..._, fingerprint: "0".repeat(64) })
+        (_) => ({ ..._, name: "docs__search" }),
+        (_) => ({ ..._, toolset: "of guests" }),
+        (_) => ({ ..._, fingerprint: `1:${"0".repeat(64)}` })
       ]
       for (const change of changes) {
         const result = read(pending, change)
@@ -415,9 +417,21 @@ describe("pending", () => {
       }
       assert.throws(() => new ToolApproval.PendingApproval({ ...pending, tool: "pay_all" }))
       Object.assign(pending, { arguments: { amount: 1000 } })
-      assert.isFalse(Pending.isIntact(pending))
+      assert.isUndefined(Pending.intact(pending))
       Object.assign(pending, { arguments: [1] })
-      assert.isFalse(Pending.isIntact(pending))
+      assert.isUndefined(Pending.intact(pending))
+    }))
+
+  it.effect("what another version has stored can't be checked, and says so", () =>
+    Effect.gen(function*() {
+      const pending = yield* Pending.make(some)
+      assert.match(pending.fingerprint, /^1:[0-9a-f]{64}$/)
+      for (const fingerprint of [pending.fingerprint.slice(2), `2:${pending.fingerprint.slice(2)}`, ""]) {
+        assert.include(
+          problems(read(pending, (_) => ({ ..._, fingerprint })))[0],
+          "was made by another version of this library; the call must be made anew"
+        )
+      }
     }))
 
   it.effect("what is no pending approval is refused, without its values", () =>

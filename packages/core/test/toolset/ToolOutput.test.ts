@@ -128,6 +128,69 @@ describe("make", () => {
     )
   })
 
+  it("drops a text with numbers only where each is in structured content as it was written", () => {
+    const partsOf = (json: string) =>
+      convert(ToolOutput.make(), of([text(json)], { structuredContent: JSON.parse(json) as object })).length
+    const lost = [
+      "0.1234567890123456789012",
+      "12345678901234567890",
+      "-9007199254740993",
+      "1.0000000000000000000001",
+      "1e400",
+      "-1E+400",
+      "1e-400",
+      "1.23456789012e-320",
+      "0.00000000000012345678901234567"
+    ]
+    for (const literal of lost) {
+      assert.strictEqual(partsOf(`{"v": ${literal}}`), 2, literal)
+      assert.strictEqual(partsOf(`{"a": "1", "v": [[0, ${literal}]]}`), 2, literal)
+    }
+    const kept = [
+      "0.30000000000000004",
+      "9007199254740991",
+      "9007199254740992",
+      "100000000000000000000000000",
+      "9007199254740993e2",
+      "1.7976931348623157e308",
+      "0.000000000000000000000000000001",
+      "1.00000000000000000000",
+      "5e-324",
+      "-0.0",
+      "0e999",
+      "0.5E-7"
+    ]
+    for (const literal of kept) assert.strictEqual(partsOf(`{"v": ${literal}}`), 1, literal)
+    // What is a text is one in structured content, too.
+    assert.strictEqual(partsOf(`{"id": "12345678901234567890", "\\"1e999": "\\\\\\"1e400", "e": "\\\\"}`), 1)
+    assert.strictEqual(partsOf(`{"id": "\\\\", "v": 12345678901234567890}`), 2)
+  })
+
+  it("drops no text that says more than structured content: for whom it is, or what the server adds", () => {
+    const structuredContent = { v: 1 }
+    for (const more of [{ annotations: { audience: ["user"] } }, { _meta: { k: 1 } }]) {
+      const annotated = { ...text(`{"v":1}`), ...more }
+      const json = { type: "json", value: structuredContent }
+      assert.deepStrictEqual(
+        convert(ToolOutput.make(), of([annotated, text(`{"v":1}`)], { structuredContent })),
+        [json, annotated] as never
+      )
+      const only = { ...text("five"), ...more }
+      assert.lengthOf(convert(ToolOutput.make(), of([only], { structuredContent: { result: "five" } })), 2)
+    }
+  })
+
+  it("appends structured content unless a text is all of it", () => {
+    const append = ToolOutput.make({ structured: "append" })
+    const appended = (said: string, structuredContent: object) =>
+      convert(append, of([text(said)], { structuredContent })).length === 2
+    assert.isTrue(appended("true", { deleted: true }))
+    assert.isTrue(appended("five", { result: "five" }))
+    const exact = `{"v":12345678901234567890}`
+    assert.isTrue(appended(exact, JSON.parse(exact) as object))
+    assert.isFalse(appended(`{ "deleted": true }`, { deleted: true }))
+  })
+
   it("appends structured content where no text repeats it, and ignores it if told so", () => {
     const structuredContent = { a: 1 }
     const json = { type: "json", value: structuredContent }
@@ -512,5 +575,19 @@ describe("every preset", () => {
     for (const preset of presets) preset.convert(result, undefined)
     assert.isBelow(processorMillis() - started, 5000)
     assert.include(convert(ToolOutput.text, result), huge)
+  })
+
+  it("looks for numbers in huge texts in time", () => {
+    const zeros = `1${"0".repeat(500_000)}`
+    const items = Array.from({ length: 100_000 }, (_, i) => i + 0.123456789)
+    const structuredContent = { items, escaped: "\\\"".repeat(500_000) }
+    const json = JSON.stringify(structuredContent)
+    const said = [json, `[0.${zeros}1]`, `[${zeros}1]`, `[0.${zeros}]`].map(text)
+    const result = of(said, { structuredContent })
+    const numbers = of([text(`[0.${zeros}]`)], { structuredContent: { v: [0.1] } })
+    const started = processorMillis()
+    assert.lengthOf(convert(ToolOutput.make(), result), said.length)
+    assert.lengthOf(convert(ToolOutput.make(), numbers), 1)
+    assert.isBelow(processorMillis() - started, 2000)
   })
 })

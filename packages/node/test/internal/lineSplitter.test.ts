@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { FastCheck } from "effect"
 import { LineSplitter } from "../../src/internal/stdio/lineSplitter.js"
 
@@ -28,6 +28,20 @@ const cut = (bytes: Buffer, sizes: ReadonlyArray<number>): ReadonlyArray<Buffer>
 }
 
 describe("LineSplitter", () => {
+  it("S14: what a line in many chunks takes of memory grows with its length, not with its square", () => {
+    const chunk = Buffer.alloc(4096, "x")
+    const chunks = 1000
+    const spies = [vi.spyOn(Buffer, "allocUnsafe"), vi.spyOn(Buffer, "allocUnsafeSlow")]
+    try {
+      assert.deepStrictEqual(split(1e9, Array.from({ length: chunks }, () => chunk)).lines, ["x".repeat(4096 * chunks)])
+      const sizes = spies.flatMap((_) => _.mock.calls).map(([size]) => size)
+      assert.isBelow(sizes.reduce((sum, size) => sum + size, 0), 5 * 4096 * chunks)
+      assert.isAbove(sizes.length, 3)
+    } finally {
+      for (const spy of spies) spy.mockRestore()
+    }
+  })
+
   it("S15: lines do not depend on where the output is cut", () => {
     FastCheck.assert(
       FastCheck.property(

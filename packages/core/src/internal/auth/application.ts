@@ -41,6 +41,30 @@ export const shownOf = (auth: McpConfig.AnyHttpConfig["auth"]): Redacted.Redacte
   }
 }
 
+/**
+ * What shows that an application is the one that it says, beside what somebody else has issued; nothing where it is none. To
+ * be compared with nothing but itself.
+ */
+export const credentialsOf = (auth: McpConfig.AnyHttpConfig["auth"]): Redacted.Redacted<string> | undefined => {
+  const application = of(auth)
+  return application === undefined ? undefined : Redacted.make(JSON.stringify(shownBy(application)))
+}
+
+const shownBy = (application: Application): ReadonlyArray<string | undefined> => {
+  const { clientSecret, type } = application
+  const value = (secret: Redacted.Redacted<string> | undefined) => secret && Redacted.value(secret)
+  switch (application.type) {
+    case "clientCredentials":
+      return [type, value(clientSecret), value(application.privateKey)]
+    case "jwtBearer":
+      return [type, value(clientSecret)]
+    case "enterprise": {
+      const { clientId, clientSecret: ofIdp, issuer, tokenEndpoint } = application.idp
+      return [type, value(clientSecret), issuer, tokenEndpoint, clientId, value(ofIdp)]
+    }
+  }
+}
+
 const mostRefused = 16
 
 /** It was not about what was shown, but about the proof of the key that came with it (RFC 9449). */

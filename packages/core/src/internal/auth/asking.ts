@@ -161,7 +161,7 @@ export class Asking {
     const { errands } = this.keeper
     const { server } = errands
     return Effect.scoped(Effect.gen(this, function*() {
-      const redirect = errands.redirect(found.authority)
+      const redirect = yield* errands.redirect(found.authority)
       const callback = yield* authorizer.listen({ server, ...redirect })
       if (redirect.fixed && callback.redirectUri !== redirect.registered) {
         return yield* Effect.fail(

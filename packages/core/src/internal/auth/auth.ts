@@ -16,17 +16,18 @@ import * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import type * as SecretResolver from "../../SecretResolver.js"
 import * as Expand from "../config/expand.js"
-import * as Subject from "../config/subject.js"
 import * as Secrets from "../secrets.js"
 import { within } from "../within.js"
 import * as Applications from "./application.js"
 import { Asking, type Fork } from "./asking.js"
 import { type Demand, Errands, type Found } from "./errands.js"
 import { Keeper } from "./keeper.js"
+import * as Keys from "./keys.js"
 import * as Reasons from "./reasons.js"
 import * as Scopes from "./scopes.js"
 import * as Urls from "./urls.js"
 import { Vault } from "./vault.js"
+import { Witness } from "./witness.js"
 
 interface Kept {
   readonly keeper: Keeper
@@ -55,17 +56,16 @@ export const make = (
     const all = new Map<string, Kept>()
 
     const kept = (config: McpConfig.AnyHttpConfig): Effect.Effect<Kept, McpError.McpError> =>
-      Effect.map(keyOf(config), (key) => {
-        const name = `${key} ${config.name}`
-        const known = all.get(name)
+      Effect.map(Keys.of(config), (keys) => {
+        const known = all.get(keys.process)
         if (known !== undefined) {
           known.keeper.errands.config = config
           known.keeper.changed()
           return known
         }
         if (all.size >= mostKept) forgetUnused(all)
-        const made = keep(config, key, parts, clock, fork)
-        all.set(name, made)
+        const made = keep(config, keys.store, parts, clock, fork)
+        all.set(keys.process, made)
         return made
       })
 
@@ -118,16 +118,18 @@ const keep = (
   clock: Clock.Clock,
   fork: Fork
 ): Kept => {
-  const vault = new Vault(config.name, key, store, () => keeper.changed())
-  const keeper: Keeper = new Keeper(new Errands(config, vault, exchange, secrets), clock, () => asking)
+  const witness = new Witness(Applications.credentialsOf(config.auth))
+  const vault = new Vault(config.name, key, store, witness, () => keeper.changed())
+  const errands = new Errands(config, vault, exchange, secrets, witness)
+  const keeper: Keeper = new Keeper(errands, clock, () => asking)
   const asking = new Asking(keeper, authorizer, fork)
   return { keeper, asking, finishing: Effect.unsafeMakeSemaphore(1) }
 }
 
 const forgetUnused = (all: Map<string, Kept>): void => {
-  for (const [name, { keeper }] of all) {
+  for (const [key, { keeper }] of all) {
     if (keeper.users > 0) continue
-    all.delete(name)
+    all.delete(key)
     return
   }
 }
@@ -159,8 +161,7 @@ const authorizable = (
 }
 
 /** Whoever is in between could read a token that goes there. */
-const isTooPlain = ({ allowTokensOverHttp, url }: McpConfig.AnyHttpConfig): boolean =>
-  allowTokensOverHttp !== true && Urls.isPlain(new URL(url))
+const isTooPlain = (config: McpConfig.AnyHttpConfig): boolean => Urls.isInTheClear(new URL(config.url), config)
 
 const tooPlain = ({ name }: McpConfig.AnyHttpConfig): McpError.ConfigInvalid =>
   Reasons.misconfigured(name, "url", Urls.plainProblem)
@@ -174,25 +175,6 @@ const refusing = (error: McpError.McpError): Credentials => ({
   secrets: () => Secrets.none,
   follow: () => () => {}
 })
-
-/**
- * Which entry of the store: by the place of the server and who we are there, not by its name. Whoever somebody else speaks
- * for is another one for each that they speak of, so that nobody gets the tokens of another user.
- */
-const keyOf = (config: McpConfig.AnyHttpConfig): Effect.Effect<string, McpError.McpError> => {
-  const { auth } = config
-  const type = typeof auth === "object" ? auth.type : "oauth"
-  const clientId = typeof auth === "object" ? auth.clientId ?? null : null
-  const shown = Applications.shownOf(auth)
-  const of = shown === undefined ? [] : [Subject.of(Redacted.value(shown))]
-  const identity = JSON.stringify(["mcp-auth", Urls.ofServer(config.url).href, type, clientId, ...of])
-  return Effect.tryPromise({
-    try: () => crypto.subtle.digest("SHA-256", new TextEncoder().encode(identity)),
-    catch: () => Reasons.misconfigured(config.name, "auth", "can't be used: this platform has no Web Crypto")
-  }).pipe(
-    Effect.map((digest) => Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join(""))
-  )
-}
 
 const credentials = ({ asking, keeper }: Kept): Effect.Effect<Credentials, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) =>
@@ -287,7 +269,7 @@ const forget = ({ asking, keeper }: Kept): Effect.Effect<void, McpError.McpError
 
 const status = ({ keeper }: Kept): Effect.Effect<Status, McpError.McpError> =>
   Effect.map(keeper.errands.vault.reload, ({ pending, tokens }): Status => {
-    if (tokens !== undefined && !keeper.isRejected(Redacted.value(tokens.access))) {
+    if (tokens !== undefined && keeper.errands.isUsable(tokens) && !keeper.isRejected(Redacted.value(tokens.access))) {
       return {
         _tag: "Authorized",
         issuer: tokens.authority.issuer,

@@ -11,6 +11,7 @@ import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type { HttpExchange } from "../../HttpExchange.js"
+import type { Redirect } from "../../McpAuth.js"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type * as SecretResolver from "../../SecretResolver.js"
@@ -35,6 +36,7 @@ import type { Rejected } from "./tokenRequest.js"
 import * as Tokens from "./tokens.js"
 import * as Urls from "./urls.js"
 import type { Vault } from "./vault.js"
+import type { Witness } from "./witness.js"
 
 export interface Found {
   readonly authority: Authority
@@ -46,7 +48,7 @@ export interface Found {
 }
 
 /** Where the browser comes back to where nobody listens: its address is to be given to `finish`. */
-const nobodyListens = "http://127.0.0.1:33418/callback"
+const nobodyListens = "http://127.0.0.1:33418"
 
 const pageLasts = 10 * 60_000
 const probeTime = 10_000
@@ -78,7 +80,8 @@ export class Errands {
     config: McpConfig.AnyHttpConfig,
     readonly vault: Vault,
     private readonly exchange: Context.Tag.Service<HttpExchange>,
-    secrets: SecretResolver.Service
+    secrets: SecretResolver.Service,
+    private readonly witness: Witness
   ) {
     this.applications = new Applications.Applications(secrets)
     this.config = config
@@ -118,9 +121,9 @@ export class Errands {
     return typeof auth === "object" ? auth.dpop : undefined
   }
 
-  /** Tokens that are not bound as they are configured to be now are not used. */
-  isUsable({ key }: Records.Tokens): boolean {
-    return this.dpop === undefined || this.dpop === (key !== undefined)
+  /** Tokens that are not bound as they are configured to be now are not used, nor those of another issuer. */
+  isUsable({ authority, key }: Records.Tokens): boolean {
+    return (this.dpop === undefined || this.dpop === (key !== undefined)) && this.isWished(authority.issuer)
   }
 
   get requests(): Effect.Effect<Requests.Requests, never, Scope.Scope> {
@@ -302,7 +305,8 @@ export class Errands {
         this.applications.tokens(requests, config, wanted),
         (error) => error._tag === "Rejected" ? Reasons.unauthorized(server, error.detail) : error
       )
-      yield* vault.save({ ...Records.withClient(vault.known, client), tokens })
+      const { proof } = this.witness
+      yield* vault.save({ ...Records.withClient(vault.known, client), tokens: { ...tokens, proof: yield* proof } })
     }).pipe((_) => this.said(_))
   }
 
@@ -322,12 +326,22 @@ export class Errands {
   }
 
   /** The address to which the browser is to come back, as it is registered or configured. */
-  redirect(authority: Authority): { readonly registered: string | undefined; readonly fixed: boolean } {
-    const { redirectPort, redirectUri } = this.oauth
-    if (redirectUri !== undefined) return { registered: redirectUri, fixed: true }
-    if (redirectPort !== undefined) return { registered: `http://127.0.0.1:${redirectPort}/callback`, fixed: true }
+  redirect(authority: Authority): Effect.Effect<Omit<Redirect, "server">> {
+    const { clientId, clientMetadataUrl, redirectPort, redirectUri } = this.oauth
+    if (redirectUri !== undefined) return Effect.succeed({ registered: redirectUri, fixed: true })
+    if (redirectPort !== undefined) {
+      return Effect.succeed({ registered: `http://127.0.0.1:${redirectPort}/callback`, fixed: true })
+    }
     const client = this.vault.known.clients.find((_) => _.kind === "registered" && _.issuer === authority.issuer)
-    return { registered: client?.redirectUri, fixed: false }
+    const registered = client?.redirectUri
+    // Of a client that was made before, the addresses are what they are.
+    const isRegistered = clientId === undefined && (!authority.documents || clientMetadataUrl === undefined)
+    if (authority.sendsIssuer || !isRegistered) return Effect.succeed({ registered, fixed: false })
+    return Effect.map(Callback.pathOf(authority.issuer), (path) => {
+      const url = Urls.parse(registered)
+      const fits = url !== undefined && (url.pathname === path || !Urls.isLoopback(url))
+      return { registered: fits ? registered : undefined, fixed: false, path }
+    })
   }
 
   /** The page that a person has to visit, and what is needed when they are back. To be called with the lock. */
@@ -352,7 +366,8 @@ export class Errands {
       if (unproven !== undefined) return yield* Effect.fail(Reasons.unauthorized(server, unproven))
       const now = yield* Clock.currentTimeMillis
       const record = yield* vault.reload
-      const redirectUri = options.redirectUri ?? this.redirect(authority).registered ?? nobodyListens
+      const { path = "/callback", registered } = yield* this.redirect(authority)
+      const redirectUri = options.redirectUri ?? registered ?? `${nobodyListens}${path}`
       const scopes = Scopes.choose({
         configured: oauth.scopes,
         challenge: found.asked,

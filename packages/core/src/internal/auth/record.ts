@@ -8,6 +8,7 @@ import * as Redacted from "effect/Redacted"
 import type { Authority } from "./authority.js"
 import * as Dpop from "./dpop.js"
 import { objectOf } from "./requests.js"
+import type { Proof } from "./witness.js"
 
 type Secret = Redacted.Redacted<string>
 
@@ -44,6 +45,8 @@ export interface Tokens {
   readonly resource: string | undefined
   /** The key without which the access token is of no use (RFC 9449). It has come with the tokens and goes with them. */
   readonly key: Dpop.Key | undefined
+  /** What tells whether they were given for what an application shows now. */
+  readonly proof: Proof | undefined
 }
 
 /** A person was sent to a page, and has not come back. */
@@ -178,8 +181,16 @@ const tokensOf = (u: unknown): Tokens | undefined => {
     authority,
     client,
     resource: textOf(_.resource),
-    key
+    key,
+    proof: proofOf(_.proof)
   }
+}
+
+const digest = /^[\w-]{22,64}$/
+
+const proofOf = (u: unknown): Proof | undefined => {
+  const { hash, salt } = fieldsOf(u) ?? {}
+  return isText(hash) && isText(salt) && digest.test(hash) && digest.test(salt) ? { salt, hash } : undefined
 }
 
 const bindings: ReadonlyArray<Dpop.Binding> = ["none", "offered", "required"]

@@ -69,6 +69,7 @@ export const make = (
     const clientOf = (url: URL): Effect.Effect<HttpClient, McpError.McpError> => {
       const known = clients.get(url.origin)
       if (known !== undefined) return Effect.succeed(known)
+      if (Urls.isInTheClear(url, config)) return Effect.fail(Reasons.misconfigured(server, "url", Urls.plainProblem))
       const { headers: _, maxConnections: __, requestHeaders: ___, tls, ...rest } = config
       const trust = tls === undefined ? undefined : { tls: tlsFor(url, tls, config) }
       return Effect.tap(Scope.extend(exchange.open({ ...rest, ...trust, url: `${url.origin}/` }), scope), (client) =>

@@ -26,7 +26,10 @@ const millis = 10_000
 const mostIssuers = 16
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-/** The document, from the first place that has one; nothing where no place has. */
+/**
+ * The document, from the first place that has one; nothing where no place has. It may be about something wider than the
+ * server. Then it is the one at the well-known place of that: who answers for a part of an origin is not believed about more.
+ */
 export const discover = (
   requests: Requests,
   server: URL,
@@ -34,16 +37,36 @@ export const discover = (
 ): Effect.Effect<Resource | undefined, McpError.McpError> =>
   Effect.gen(function*() {
     for (const url of placesOf(server, named)) {
-      const answer = yield* requests.follow({ method: "GET", url, what, millis })
-      if (Reasons.isTroubled(answer.status)) {
-        return yield* Effect.fail(Reasons.troubled(requests.server, what, url, answer.status, undefined))
-      }
-      const document = answer.status === 200 ? objectOf(answer.body) : undefined
-      if (document === undefined || typeof document.resource !== "string") continue
-      return yield* read(requests.server, server, document.resource, document)
+      const document = yield* documentAt(requests, url)
+      if (document === undefined) continue
+      const { resource } = document
+      const reach = Urls.reachOf(resource, server)
+      if (reach === "same") return read(document)
+      const own = reach === undefined ? undefined : placeOf(new URL(resource))
+      const about = own === undefined || own.href === url.href ? document : yield* documentAt(requests, own)
+      const isOwn = about !== undefined && own !== undefined && Urls.reachOf(about.resource, server) === "wider" &&
+        placeOf(new URL(about.resource)).href === own.href
+      return isOwn ? read(about) : yield* Effect.fail(anotherResource(requests.server, resource))
     }
     return undefined
   })
+
+interface Document {
+  readonly resource: string
+  readonly [field: string]: unknown
+}
+
+const documentAt = (requests: Requests, url: URL): Effect.Effect<Document | undefined, McpError.McpError> =>
+  Effect.flatMap(requests.follow({ method: "GET", url, what, millis }), ({ body, status }) => {
+    if (Reasons.isTroubled(status)) {
+      return Effect.fail(Reasons.troubled(requests.server, what, url, status, undefined))
+    }
+    const { resource, ...document } = (status === 200 ? objectOf(body) : undefined) ?? {}
+    return Effect.succeed(typeof resource === "string" ? { ...document, resource } : undefined)
+  })
+
+/** Where the metadata of a resource is (RFC 9728, 3.1). */
+const placeOf = (resource: URL): URL => new URL(`${resource.origin}${wellKnown}${Urls.pathOf(resource)}`)
 
 const placesOf = (server: URL, named: string | undefined): ReadonlyArray<URL> => {
   const places: Array<URL> = []
@@ -53,31 +76,24 @@ const placesOf = (server: URL, named: string | undefined): ReadonlyArray<URL> =>
   // Of its own origin it may name any place, as the user has chosen to speak to it.
   const own = Urls.parse(named)
   add(own?.origin === server.origin && own.username === "" ? own : Urls.allowed(named, server))
-  add(new URL(`${server.origin}${wellKnown}${Urls.pathOf(server)}`))
+  add(placeOf(server))
   add(new URL(`${server.origin}${wellKnown}`))
   return places
 }
 
-const read = (
-  name: string,
-  server: URL,
-  resource: string,
-  document: { readonly [key: string]: unknown }
-): Effect.Effect<Resource, McpError.McpError> => {
-  if (!Urls.covers(resource, server)) {
-    return Effect.fail(
-      Reasons.unauthorized(
-        name,
-        `its metadata is about another resource, ${McpErrors.displayUrl(resource)}, so no token is asked for`
-      )
-    )
-  }
+const anotherResource = (server: string, resource: string): McpError.McpError =>
+  Reasons.unauthorized(
+    server,
+    `its metadata is about another resource, ${McpErrors.displayUrl(resource)}, so no token is asked for`
+  )
+
+const read = (document: Document): Resource => {
   const { authorization_servers: servers } = document
   const issuers = Array.isArray(servers) ? servers.filter((_) => typeof _ === "string").slice(0, mostIssuers) : []
-  return Effect.succeed({
-    resource,
+  return {
+    resource: document.resource,
     issuers,
     scopes: Scopes.ofList(document.scopes_supported),
     bound: document.dpop_bound_access_tokens_required === true
-  })
+  }
 }

@@ -167,8 +167,9 @@ const tokensOf = (
   if (!isBound && binding === "required") {
     return { unusable: "a token that anybody could use (its type is Bearer), and one that is bound to a key is needed" }
   }
-  const seconds = Number(body.expires_in)
-  const life = body.expires_in === undefined || !(seconds > 0) || !Number.isFinite(seconds)
+  const { expires_in: expiresIn } = body
+  const seconds = typeof expiresIn === "number" || typeof expiresIn === "string" ? Number(expiresIn) : NaN
+  const life = !(seconds > 0) || !Number.isFinite(seconds)
     ? undefined
     : Math.min(longestLife, Math.max(shortestLife, seconds * 1000))
   const next = body.refresh_token
@@ -181,6 +182,7 @@ const tokensOf = (
     authority,
     client,
     resource,
-    key: isBound ? key : undefined
+    key: isBound ? key : undefined,
+    proof: undefined
   }
 }

@@ -16,6 +16,7 @@ import type * as McpError from "../../McpError.js"
 import { inTime } from "../within.js"
 import * as Reasons from "./reasons.js"
 import * as Records from "./record.js"
+import type { Witness } from "./witness.js"
 
 const answerWithin = "10 seconds"
 /** Another process may be renewing the tokens: as long as that may take. */
@@ -31,6 +32,7 @@ export class Vault {
     private readonly server: string,
     private readonly key: string,
     private readonly store: Context.Tag.Service<TokenStore>,
+    private readonly witness: Witness,
     /** Called when the record is another one. */
     private readonly changed: () => void
   ) {}
@@ -42,11 +44,23 @@ export class Vault {
   /** As it is in the store now. */
   readonly reload: Effect.Effect<Records.Record, McpError.McpError> = Effect.suspend(() => {
     if (this.unwritten) return Effect.succeed(this.known)
-    return Effect.map(this.asked(() => this.store.get(this.key), "could not be read", answerWithin), (stored) => {
-      this.become(Records.decode(stored))
-      return this.known
-    })
+    return this.asked(() => this.store.get(this.key), "could not be read", answerWithin).pipe(
+      Effect.flatMap((stored) => this.ours(Records.decode(stored))),
+      Effect.map((record) => {
+        this.become(record)
+        return record
+      })
+    )
   })
+
+  /** Tokens that another application has got there, which shows something else, are none of ours; those we have stay. */
+  private ours(record: Records.Record): Effect.Effect<Records.Record> {
+    if (record.tokens === undefined) return Effect.succeed(record)
+    return Effect.map(
+      this.witness.knows(record.tokens.proof),
+      (isOurs) => isOurs ? record : { ...record, tokens: this.known.tokens }
+    )
+  }
 
   /** The same, once; what can't be read is as if nothing were kept. */
   readonly load: Effect.Effect<void> = Effect.suspend(() =>

@@ -26,10 +26,29 @@ const keys: { readonly [K in Kind]: (item: Catalog.Items[K]) => string } = {
   templates: (_) => _.uriTemplate
 }
 
+/** Of what is listed twice the first counts. */
 export const indexOf = <K extends Kind>(
   kind: K,
   items: ReadonlyArray<Catalog.Items[K]>
-): ReadonlyMap<string, Catalog.Items[K]> => new Map(items.map((item) => [keys[kind](item), item]))
+): ReadonlyMap<string, Catalog.Items[K]> => {
+  const index = new Map<string, Catalog.Items[K]>()
+  for (const item of items) {
+    const key = keys[kind](item)
+    if (!index.has(key)) index.set(key, item)
+  }
+  return index
+}
+
+/** The first and the last of each key: what is listed twice, and changed in one place, has changed. */
+const endsOf = <K extends Kind>(
+  kind: K,
+  items: ReadonlyArray<Catalog.Items[K]>,
+  index: ReadonlyMap<string, Catalog.Items[K]>
+): ReadonlyMap<string, readonly [first: Catalog.Items[K], last: Catalog.Items[K]]> =>
+  new Map(items.map((item) => {
+    const key = keys[kind](item)
+    return [key, [index.get(key)!, item]]
+  }))
 
 /** A list as it is held. */
 interface Held<A> {
@@ -155,7 +174,7 @@ export class Shelf<K extends Kind> {
     const { held } = this
     if (held !== undefined && began < held.began) return held.snapshot
     const index = indexOf(this.kind, listing.items)
-    const drift = held === undefined ? undefined : driftOf(held.index, index)
+    const drift = held === undefined ? undefined : this.driftOf(held, listing.items, index)
     const same = held !== undefined && drift === undefined && (
       index.size === listing.items.length
         ? isSameOrder(held.snapshot.items, listing.items, this.kind)
@@ -177,6 +196,16 @@ export class Shelf<K extends Kind> {
       this.watched.replace(snapshot)
     }
     return snapshot
+  }
+
+  private driftOf(
+    { index, snapshot: { items } }: Held<Catalog.Items[K]>,
+    later: ReadonlyArray<Catalog.Items[K]>,
+    indexOfLater: ReadonlyMap<string, Catalog.Items[K]>
+  ): Catalog.Drift | undefined {
+    return index.size === items.length && indexOfLater.size === later.length
+      ? driftOf(index, indexOfLater)
+      : driftOf(endsOf(this.kind, items, index), endsOf(this.kind, later, indexOfLater))
   }
 
   private hold(held: Held<Catalog.Items[K]>): void {

@@ -312,9 +312,14 @@ class Lookup {
     return this.hidden(
       this.once(
         `command:${timeout === undefined ? "" : Duration.toMillis(timeout)}:${key}`,
-        () => this.resolver.command(key, { timeout })
+        () => this.resolver.command(key, { timeout, ...this.directory })
       )
     )
+  }
+
+  private get directory(): { readonly directory?: string } {
+    const directory = typeof this.expand === "object" ? this.expand.commandFolder : undefined
+    return directory === undefined ? {} : { directory }
   }
 
   private answer(kind: "env" | "store" | "input", key: string, isPlace: boolean): Found {
@@ -351,10 +356,10 @@ class Lookup {
         return this.once(kind, () => this.resolver.userHome)
       case "workspaceFolder":
       case "workspaceFolderBasename": {
-        if (typeof this.expand !== "object") {
+        const { workspaceFolder } = typeof this.expand === "object" ? this.expand : {}
+        if (workspaceFolder === undefined) {
           return unset(`"\${${kind}}" has no meaning here: give the directory, \`expand: { workspaceFolder }\``)
         }
-        const { workspaceFolder } = this.expand
         return Effect.succeed(kind === "workspaceFolder" ? workspaceFolder : baseOf(workspaceFolder))
       }
     }

@@ -256,9 +256,14 @@ const localOf = (name: string, server: Fields, context: Context): Fields => ({
   command: server.command,
   ...(Array.isArray(server.args) && { args: argsOf(server.args, context.document) }),
   ...(isFields(server.env) && { env: valuesOf(server.env, context.document) }),
+  ...(startsAtHome(context) && { cwd: context.options.userFolder }),
   ...pick(server, ["inheritEnv", "cwd", "shutdown", ...commonFields]),
   ...shared(server, context)
 })
+
+/** Who leaves out the project's file does not trust its directory, and programs are looked up there: `npx`, `python -m`. */
+const startsAtHome = ({ options, origin }: Context): boolean =>
+  options.enableProjectConfig === false && origin.level === "user" && options.userFolder !== undefined
 
 const remoteOf = (name: string, server: Fields, transport: Transport, context: Context): Fields => ({
   name,
@@ -277,12 +282,12 @@ const remoteOf = (name: string, server: Fields, transport: Transport, context: C
   ...shared(server, context)
 })
 
-const shared = (server: Fields, { options }: Context): Fields => {
-  const timeouts = timeoutsOf(server, options)
+const shared = (server: Fields, context: Context): Fields => {
+  const timeouts = timeoutsOf(server, context.options)
   return {
     ...(timeouts !== undefined && { timeouts }),
     ...(!isEnabled(server) && { enabled: false }),
-    expand: expandOf(server, options)
+    expand: expandOf(server, context)
   }
 }
 
@@ -290,10 +295,15 @@ const shared = (server: Fields, { options }: Context): Fields => {
  * References are resolved when the server is connected. The directory is part of the configuration only where it matters, so
  * that others are the same server in each project.
  */
-const expandOf = (server: Fields, { workspaceFolder }: LoadOptions): McpConfig.Expand =>
-  workspaceFolder !== undefined && /\$\{workspaceFolder(Basename)?(\}|:-)/.test(JSON.stringify(server))
-    ? { workspaceFolder }
-    : true
+const expandOf = (server: Fields, context: Context): McpConfig.Expand => {
+  const { userFolder, workspaceFolder } = context.options
+  const folders = {
+    ...(startsAtHome(context) && { commandFolder: userFolder }),
+    ...(workspaceFolder !== undefined && /\$\{workspaceFolder(Basename)?(\}|:-)/.test(JSON.stringify(server)) &&
+      { workspaceFolder })
+  }
+  return Object.keys(folders).length === 0 ? true : folders
+}
 
 /** Numbers and booleans as text. `null`, which VS Code has for variables that are not set, is left out. */
 const valuesOf = (record: Fields, document: Jsonc.Document): Fields =>

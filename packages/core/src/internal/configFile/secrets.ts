@@ -72,7 +72,8 @@ const isOption = (text: string): boolean => /^--?[\w-]+$/.test(text)
 
 const isSecretUrl = (text: unknown): boolean => {
   if (typeof text !== "string" || text.length > 65_536) return false
-  const password = /^[a-z]+:\/\/[^/?#@]*:([^/?#]*)@/i.exec(text)?.[1]
+  // The name of the user ends at the first colon, so that a text of colons costs no more than its length.
+  const password = /^[a-z]+:\/\/[^/?#@:]*:([^/?#]*)@/i.exec(text)?.[1]
   if (isLiteral(password)) return true
   const query = /\?([^#]*)/.exec(text)?.[1] ?? ""
   return query.split("&").some((part) => {

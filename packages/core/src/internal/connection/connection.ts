@@ -11,7 +11,7 @@ import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as McpConfig from "../../McpConfig.js"
-import type { CallOptions, ConnectionOptions, McpConnection, Operation } from "../../McpConnection.js"
+import type { CallOptions, ConnectionOptions, McpConnection, Operation, TypeId } from "../../McpConnection.js"
 import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
@@ -35,6 +35,8 @@ import * as Operations from "./operations.js"
 import { Owner } from "./owner.js"
 import { States } from "./states.js"
 import { type Subject, Tracing } from "./tracing.js"
+
+const typeId: TypeId = Symbol.for("@mcp-runtime/core/McpConnection") as TypeId
 
 /** What the operations of a connection need beside what applications see. */
 export interface Connection extends McpConnection {
@@ -86,6 +88,7 @@ export const make = (
           meter,
           list: (kind) => listed(kind, undefined),
           unattended: (kind) => listed(kind, unattended),
+          told: (kind, error) => Operations.countListing(meter, kind, error),
           // It is no reason to connect, nor a use of the connection.
           relist: (kind) =>
             Effect.suspend(() =>
@@ -166,6 +169,7 @@ const visible = (
         : calls.perform(tracing.tellingIn(Spans.spanOf(fiber), operation), budget)
     )
   const connection: Connection = {
+    [typeId]: typeId,
     server,
     config,
     state: Effect.sync(() => owner.state),

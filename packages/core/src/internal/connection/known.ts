@@ -25,7 +25,7 @@ export const problem = (
     server,
     operation: "tools/call",
     executed: "no",
-    tool: McpError.displayText(name, 256),
+    tool: McpError.displayName(name),
     problems,
     detail
   })
@@ -40,7 +40,7 @@ export const notFound = (server: string, name: string): McpError.ToolNotFound =>
     server,
     operation: "tools/call",
     executed: "no",
-    tool: McpError.displayText(name, 256),
+    tool: McpError.displayName(name),
     detail: "it was known from an earlier run, and the server does not list it any more"
   })
 

@@ -469,6 +469,10 @@ export class Owner {
         : this.ask(live))
   }
 
+  get notifications(): Hub<McpProtocol.Notification> {
+    return this.parts.notifications
+  }
+
   /** Whether a session that is lost is to come back. */
   private get isWanted(): boolean {
     return !this.usage.isNone || this.demanded || this.waiting.isAnybody

@@ -78,7 +78,7 @@ export class Tracing {
   }
 
   private makeHeading(method: string, target: string | undefined, uri: string | undefined): Heading {
-    const shown = target === undefined ? undefined : McpError.displayText(target, 128)
+    const shown = target === undefined ? undefined : McpError.displayName(target, 128)
     return {
       name: shown === undefined ? method : `${method} ${shown}`,
       attributes: Object.freeze({ ...Spans.requestAttributes(method, shown, uri), ...this.attributes })

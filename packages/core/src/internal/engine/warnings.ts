@@ -34,7 +34,7 @@ export class Warnings {
     if (!isPowerOfTen(count)) return
     const log = ourOwnFault.has(kind) ? Effect.logWarning : Effect.logDebug
     Runtime.runFork(this.runtime)(
-      log(`MCP server "${this.server}": ${McpError.displayText(detail, 512)}`).pipe(
+      log(`MCP server "${McpError.displayName(this.server)}": ${McpError.displayText(detail, 512)}`).pipe(
         Effect.annotateLogs({ "mcp.server": this.server, warning: kind, count })
       )
     )

@@ -5,7 +5,17 @@
  * May not touch: requests.
  */
 import * as Schema from "effect/Schema"
-import { common, describeExit, describeStderr, lastFrames, optional, problems, processExit, where } from "./facts.js"
+import {
+  common,
+  describeExit,
+  describeStderr,
+  lastFrames,
+  optional,
+  problems,
+  processExit,
+  shownServer,
+  where
+} from "./facts.js"
 
 /**
  * The configuration of a server can't be used. Lists every field that is wrong.
@@ -192,7 +202,9 @@ export class UnknownServer extends Schema.TaggedError<UnknownServer>("@mcp-runti
 ) {
   override get message() {
     return `${where(this)}: no server of this name is configured; ${
-      this.configured.length === 0 ? "none is" : `these are: ${this.configured.map((_) => `"${_}"`).join(", ")}`
+      this.configured.length === 0
+        ? "none is"
+        : `these are: ${this.configured.map((_) => `"${shownServer(_)}"`).join(", ")}`
     }`
   }
 }

@@ -5,6 +5,8 @@
  * May not touch: what went wrong.
  */
 import * as Schema from "effect/Schema"
+import { displayName } from "./display.js"
+import { called, longestName } from "./owners.js"
 
 /**
  * Whether the server executed the request an error is about.
@@ -28,8 +30,13 @@ export const common = {
 
 export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optional(schema)
 
+export const shownServer = (server: string): string => displayName(server, longestName)
+
+export const shownTool = (tool: string): string => displayName(tool, longestName)
+
+/** What every message begins with. */
 export const where = (self: { readonly server: string; readonly operation: string }) =>
-  `MCP server "${self.server}": ${self.operation}`
+  `${called(self.server)}: ${self.operation}`
 
 /**
  * How a server process ended: its exit code or the signal that killed it.

@@ -5,7 +5,7 @@
  * May not touch: who calls.
  */
 import * as Schema from "effect/Schema"
-import { common, optional, problems, where } from "./facts.js"
+import { common, optional, problems, shownTool, where } from "./facts.js"
 
 /**
  * The arguments of a tool call are not what the tool asks for. Nothing was sent.
@@ -23,7 +23,7 @@ export class ArgumentsInvalid extends Schema.TaggedError<ArgumentsInvalid>("@mcp
   }
 ) {
   override get message() {
-    return `${where(this)}: the arguments of "${this.tool}" are invalid: ${
+    return `${where(this)}: the arguments of "${shownTool(this.tool)}" are invalid: ${
       this.problems.map((_) => `${_.field}: ${_.problem}`).join("; ")
     }${this.detail === undefined ? "" : ` (${this.detail})`}`
   }
@@ -41,7 +41,7 @@ export class ToolNotFound extends Schema.TaggedError<ToolNotFound>("@mcp-runtime
   detail: Schema.String
 }) {
   override get message() {
-    return `${where(this)}: there is no tool "${this.tool}": ${this.detail}`
+    return `${where(this)}: there is no tool "${shownTool(this.tool)}": ${this.detail}`
   }
 }
 
@@ -61,7 +61,7 @@ export class OutputInvalid extends Schema.TaggedError<OutputInvalid>("@mcp-runti
   }
 ) {
   override get message() {
-    return `${where(this)}: "${this.tool}" has run, and its answer does not fit its output schema: ${
+    return `${where(this)}: "${shownTool(this.tool)}" has run, and its answer does not fit its output schema: ${
       this.problems.map((_) => `${_.field}: ${_.problem}`).join("; ")
     }`
   }
@@ -81,7 +81,7 @@ export class ToolFailed extends Schema.TaggedError<ToolFailed>("@mcp-runtime/cor
   result: Schema.Unknown
 }) {
   override get message() {
-    return `${where(this)}: "${this.tool}" has run, and says that it has failed: ${this.detail}`
+    return `${where(this)}: "${shownTool(this.tool)}" has run, and says that it has failed: ${this.detail}`
   }
 }
 
@@ -97,6 +97,6 @@ export class MetaFailed extends Schema.TaggedError<MetaFailed>("@mcp-runtime/cor
   detail: Schema.String
 }) {
   override get message() {
-    return `${where(this)}: the metadata of the call of "${this.tool}" could not be had: ${this.detail}`
+    return `${where(this)}: the metadata of the call of "${shownTool(this.tool)}" could not be had: ${this.detail}`
   }
 }

@@ -25,6 +25,7 @@ import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { Channel, MessageTransport, TransportEvents } from "../../McpTransport.js"
+import { where } from "../errors/facts.js"
 import * as Secrets from "../secrets.js"
 import { shownAs } from "../shownAs.js"
 import * as LegacySse from "./legacySse.js"
@@ -194,6 +195,6 @@ const isNotStreamable = (error: McpError.McpError): error is McpError.HttpError 
 
 /** The message without what it has in common with every message. */
 const reasonOf = (error: McpError.McpError): string => {
-  const prefix = `MCP server "${error.server}": ${error.operation}: `
+  const prefix = `${where(error)}: `
   return error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message
 }

@@ -134,8 +134,8 @@ const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpErr
   const headers: Record<string, string> = {}
   if (parsed.authorization !== undefined) headers.authorization = parsed.authorization
   for (const [name, value] of Object.entries(config.headers ?? {})) headers[name.toLowerCase()] = Redacted.value(value)
-  const plain = config.allowTokensOverHttp !== true && Urls.isPlain(parsed.url)
-  if (plain && isBearer(headers)) return Either.left(tokenInTheClear(config.name, "open", "headers"))
+  const plain = Urls.isInTheClear(parsed.url, config)
+  if (plain && hasToken(headers)) return Either.left(tokenInTheClear(config.name, "open", "headers"))
   return Either.right({
     url: parsed.url.href,
     origin: parsed.url.origin,
@@ -149,7 +149,8 @@ const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpErr
   })
 }
 
-const isBearer = ({ authorization }: Headers): boolean => /^bearer\s/i.test(authorization ?? "")
+/** What is in front of a value is dropped on its way. */
+const hasToken = ({ authorization }: Headers): boolean => /^\s*(?:bearer|dpop)\s/i.test(authorization ?? "")
 
 /** Nothing of it was sent. */
 const tokenInTheClear = (server: string, operation: string, field: "headers" | "requestHeaders"): McpError.McpError =>
@@ -222,7 +223,7 @@ const withRequestHeaders: typeof withHeaders = (wire, operation, headers, go, fa
     if (Exit.isFailure(exit)) return fail(headersFailed(wire, operation, exit.cause))
     const added = checked(exit.value)
     if (Either.isLeft(added)) return fail(badHeaders(wire, operation, added.left))
-    if (wire.target.plain && isBearer(added.right)) {
+    if (wire.target.plain && hasToken(added.right)) {
       return fail(tokenInTheClear(wire.server, operation, "requestHeaders"))
     }
     go({ ...headers, ...added.right }, hide(wire, added.right))

@@ -97,8 +97,8 @@ export class Run {
     return verdict
   }
 
-  /** The same, of a value whose problems are nobody's problems. */
-  insideQuietly(node: Node, value: unknown): Verdict {
+  /** Whether a value fits, of which neither the problems nor what is evaluated count: of one inside, or of one way. */
+  aside(node: Node, value: unknown): Verdict {
     const outer = this.evaluated
     this.evaluated = undefined
     const verdict = this.quietly(node, value)

@@ -13,9 +13,12 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import * as McpCatalog from "../../McpCatalog.js"
+import type * as McpConnection from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import * as McpManager from "../../McpManager.js"
-import type { McpRuntime, PromiseOptions, PromiseRuntime } from "../../McpRuntime.js"
+import type * as McpProtocol from "../../McpProtocol.js"
+import type { McpRuntime, PromiseCallOptions, PromiseOptions, PromiseRuntime } from "../../McpRuntime.js"
+import { getPrompt, readResource } from "../connection/operations.js"
 import { owner } from "./settings.js"
 
 export const make = async <E>(
@@ -43,6 +46,7 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
       // Nothing is begun: a fiber would run until its first pause before it is interrupted.
       const isAborted = () => options?.signal?.aborted === true
       if (isAborted()) return reject(options?.signal?.reason)
+      if (closing !== undefined) return reject(released("no"))
       const fiber = Runtime.runFork(runtime)(effect)
       const abort = () => fiber.unsafeInterruptAsFork(fiber.id())
       running.add(fiber)
@@ -53,7 +57,7 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
         options?.signal?.removeEventListener("abort", abort)
         if (Exit.isSuccess(exit)) resolve(exit.value)
         else if (isAborted()) reject(options?.signal?.reason)
-        else reject(closing !== undefined && Exit.isInterrupted(exit) ? released() : errorOf(exit.cause))
+        else reject(closing !== undefined && Exit.isInterrupted(exit) ? released("maybe") : errorOf(exit.cause))
       })
     })
 
@@ -61,11 +65,30 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
   const closed = Effect.suspend(() => Effect.zipRight(Scope.close(scope, Exit.void), Fiber.interruptAll(running)))
   const close = (): Promise<void> => closing ??= Effect.runPromise(closed)
 
+  const calling = <A>(
+    options: PromiseCallOptions | undefined,
+    call: (options: McpConnection.CallOptions) => Effect.Effect<A, McpError.McpError>
+  ): Promise<A> => {
+    const { onProgress, signal, ...others } = options ?? {}
+    return run(call({ ...others, onProgress: onProgress && heardBy(onProgress) }), given(signal))
+  }
+
   return {
     state: () => Runtime.runSync(runtime)(manager.state),
     tools: (options) => run(catalog.tools, options),
-    callTool: (server, params, { signal, ...options } = {}) =>
-      run(manager.callTool(server, params, options), given(signal)),
+    prompts: (options) => run(catalog.prompts, options),
+    resources: (options) => run(catalog.resources, options),
+    callTool: (server, params, options) => calling(options, (_) => manager.callTool(server, params, _)),
+    getPrompt: (server, params, options) =>
+      calling(
+        options,
+        (_) => Effect.flatMap(manager.connection(server), (connection) => getPrompt(connection, params, _))
+      ),
+    readResource: (server, uri, options) =>
+      calling(
+        options,
+        (_) => Effect.flatMap(manager.connection(server), (connection) => readResource(connection, uri, _))
+      ),
     connect: (server, options) => run(manager.connect(server), options),
     disconnect: (server, options) => run(manager.disconnect(server), options),
     reconnect: ({ failedOnly, signal } = {}) => run(manager.reconnect({ failedOnly }), given(signal)),
@@ -75,15 +98,19 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
   }
 }
 
+/** What it throws, or rejects with, is what the Effect fails with. */
+const heardBy = (onProgress: (progress: McpProtocol.Progress) => unknown) => (progress: McpProtocol.Progress) =>
+  Effect.tryPromise({ try: async () => onProgress(progress), catch: (error) => error }).pipe(Effect.asVoid)
+
 const given = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal } =>
   signal === undefined ? {} : { signal }
 
 /** What the runtime was closed under. */
-const released = (): McpError.McpError =>
+const released = (executed: McpError.Executed): McpError.McpError =>
   new McpError.ConnectionUnavailable({
     server: owner,
     operation: "run",
-    executed: "maybe",
+    executed,
     reason: "Released",
     detail: "the runtime has been closed"
   })

@@ -9,6 +9,7 @@ import * as Equal from "effect/Equal"
 import * as Redacted from "effect/Redacted"
 import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
+import { owners } from "../errors/owners.js"
 import { invalid } from "./settings.js"
 
 /** One server, as it was configured: a configuration, or what is wrong with it. */
@@ -30,7 +31,10 @@ export const of = (inputs: unknown): Effect.Effect<ReadonlyArray<Declared>, McpE
       if (twin === undefined) declared.set(server.name, server)
       else if (!isSame(twin, server)) {
         const advice = isShort(input) ? `: give it one of its own, McpConfig.from(..., "name")` : ""
-        problems.push({ field: `servers.${i}.name`, problem: `another server has the name "${server.name}"${advice}` })
+        problems.push({
+          field: `servers.${i}.name`,
+          problem: `another server has the name "${McpError.displayName(server.name)}"${advice}`
+        })
       }
     }
     return problems.length === 0 ? [...declared.values()] : yield* Effect.fail(invalid(problems))
@@ -44,7 +48,7 @@ const declare = (input: unknown, index: number): Effect.Effect<Declared> =>
     if (Either.isRight(decoded)) return { name: decoded.right.name, config: decoded, input }
     // One without a name can be spoken of by its place.
     const shown = decoded.left.server.replace(/\s+/g, " ").trim()
-    const name = shown === "" || shown === "<unnamed>" ? `#${index + 1}` : shown
+    const name = shown === "" || shown === owners.unnamed ? `#${index + 1}` : shown
     const { executed, operation, problems } = decoded.left
     return {
       name,

@@ -174,7 +174,7 @@ const one = <K extends Kind>(
     const connected = isConnected(phase)
     if (!connected) return listOf(name, yield* list.current, false, status.error)
     if (lacks(status, kind)) return emptyOf<Items[K]>(name)
-    const read = yield* late.unlessLate(name, kind, list)
+    const read = yield* late.unlessLate(name, kind, list, generationOf(status))
     return Either.isLeft(read)
       ? listOf<Items[K]>(name, yield* list.current, true, read.left)
       : listOf(name, read.right, true, undefined)
@@ -186,29 +186,33 @@ const patience = 10_000
 /** How long one that has done so is not waited for again. */
 const notAgainFor = 10_000
 
-/** The servers that did not give a list in time. */
+const generationOf = ({ state }: ServerStatus): number | undefined =>
+  state !== undefined && "generation" in state ? state.generation : undefined
+
+/** The lists that were not there in time, each in a session: the next one, or another server, may be quicker. */
 class Late {
-  private readonly until = new Map<string, { readonly at: number; readonly error: McpError.McpError }>()
+  private readonly until = new WeakMap<
+    List<unknown>,
+    { readonly at: number; readonly generation: number | undefined; readonly error: McpError.McpError }
+  >()
 
   unlessLate<A>(
     server: string,
     kind: Kind,
-    list: List<A>
+    list: List<A>,
+    generation: number | undefined
   ): Effect.Effect<Either.Either<Snapshot<A>, McpError.McpError>> {
-    const key = `${kind} ${server}`
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const late = this.until.get(key)
-      const left = late === undefined || now >= late.at ? patience : 0
-      if (left === 0) {
-        return Effect.map(list.fresh, (fresh) => fresh === undefined ? Either.left(late!.error) : Either.right(fresh))
+      const late = this.until.get(list)
+      if (late !== undefined && late.generation === generation && now < late.at) {
+        return Effect.map(list.fresh, (fresh) => fresh === undefined ? Either.left(late.error) : Either.right(fresh))
       }
-      this.until.delete(key)
       const tooLate = Effect.map(Clock.currentTimeMillis, (at) => {
         const error = didNotAnswer(server, kind)
-        this.until.set(key, { at: at + notAgainFor, error })
+        this.until.set(list, { at: at + notAgainFor, generation, error })
         return Either.left(error)
       })
-      return inTime(Effect.either(list.get), left, () => tooLate)
+      return inTime(Effect.either(list.get), patience, () => tooLate)
     })
   }
 }

@@ -146,7 +146,7 @@ class Servers {
       const entry = this.byName.get(name)
       return entry !== undefined ? Effect.succeed(entry) : Effect.fail(
         new McpError.UnknownServer({
-          server: McpError.displayText(String(name), 256),
+          server: McpError.displayName(String(name)),
           operation,
           executed: "no",
           configured: this.entries.map((_) => _.name)
@@ -209,17 +209,24 @@ class Servers {
 
   readonly connectAll: Connected = this.exclusively(
     "connect",
-    Effect.suspend(() => {
+    this.beginning(Effect.suspend(() => {
+      const targets = this.entries.filter((_) => _.isUsable && !_.isUp && _.attempt === undefined)
+      return this.connecting(targets, this.entries, this.settings.gate)
+    }))
+  )
+
+  /** Where it fails, or is interrupted, it is as before whether what is configured later is to be connected. */
+  private beginning<A, E>(connecting: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.suspend(() => {
       const { closed, open } = this
       this.begun()
-      const targets = this.entries.filter((_) => _.isUsable && !_.isUp && _.attempt === undefined)
-      return Effect.onError(this.connecting(targets, this.entries, this.settings.gate), () =>
+      return Effect.onError(connecting, () =>
         Effect.sync(() => {
           this.closed = closed
           this.open = open
         }))
     })
-  )
+  }
 
   private begun(): void {
     this.open = true
@@ -336,7 +343,13 @@ class Servers {
       const entry = yield* this.find(name, "connect")
       if (entry.failure !== undefined && entry.config === undefined) return yield* Effect.fail(entry.failure)
       if (!entry.isUsable) return yield* Effect.fail(disabled(name))
-      this.begun()
+      return yield* this.beginning(this.connectingOne(entry))
+    })
+    return Effect.zipRight(this.find(name, "connect"), this.exclusively("connect", connect))
+  }
+
+  private connectingOne(entry: Entry): Effect.Effect<void, McpError.McpError> {
+    return Effect.gen(this, function*() {
       if (entry.isUp) return
       const begun = entry.attempt === undefined
       const outcome = Effect.suspend(() => Deferred.await((entry.attempt ?? entry.begin(atOnce, true)).outcome))
@@ -346,26 +359,21 @@ class Servers {
       yield* this.endings([entry])
       if (error !== undefined) return yield* Effect.fail(error)
     })
-    return Effect.zipRight(this.find(name, "connect"), this.exclusively("connect", connect))
   }
 
   reconnect(options?: { readonly failedOnly?: boolean | undefined }): Connected {
     const reconnect = Effect.suspend((): Connected => {
       if (options?.failedOnly === false) {
-        this.begun()
-        return Effect.zipRight(
-          this.closing("usable"),
-          Effect.suspend(() => {
-            const targets = this.entries.filter((_) => _.isUsable)
-            return this.connecting(targets, this.entries, Infinity)
-          })
-        )
+        const anew = Effect.suspend(() => {
+          const targets = this.entries.filter((_) => _.isUsable)
+          return this.connecting(targets, this.entries, Infinity)
+        })
+        return this.beginning(Effect.zipRight(this.closing("usable"), anew))
       }
       const concerned = this.entries.filter((_) => _.status.phase === "failed")
       if (concerned.length === 0) return Effect.sync(() => this.activeNames)
-      this.begun()
       const targets = concerned.filter((_) => _.isUsable)
-      return this.connecting(targets, concerned, Infinity)
+      return this.beginning(Effect.suspend(() => this.connecting(targets, concerned, Infinity)))
     })
     return this.exclusively("reconnect", reconnect)
   }
@@ -556,7 +564,7 @@ const failed = (errors: ReadonlyArray<McpError.McpError>): McpError.ServersFaile
 
 const released = (operation: string, server = Settings.owner): Unavailable =>
   new McpError.ConnectionUnavailable({
-    server: McpError.displayText(String(server), 256),
+    server: McpError.displayName(String(server)),
     operation,
     executed: "no",
     reason: "Released",

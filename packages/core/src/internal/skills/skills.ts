@@ -83,7 +83,7 @@ export const load = (connection: McpConnection, skill: Skill, options?: CallOpti
 /** Applications keep entries in files and databases, so that it is looked at again. */
 const entryOf = (connection: McpConnection, skill: Skill): Either.Either<Held.Entry, string> => {
   const { description, files, frontmatter, name, server, uri } = skill
-  if (server !== connection.server) return Either.left(`is one of the server "${McpError.displayText(server, 100)}"`)
+  if (server !== connection.server) return Either.left(`is one of the server "${McpError.displayName(server, 100)}"`)
   const decoded = Entry.decode(server, { uri, frontmatter, resources: files })
   if ("problem" in decoded) return Either.left(decoded.problem)
   const entry = decoded.value

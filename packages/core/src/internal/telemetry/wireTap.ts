@@ -6,31 +6,50 @@
  * May not touch: what is sent and received.
  */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Mailbox from "effect/Mailbox"
 import * as Stream from "effect/Stream"
 import type * as McpSession from "../../McpSession.js"
 import type * as McpTransport from "../../McpTransport.js"
-import type { Frame, WireTap, WireTapOptions } from "../../WireTap.js"
+import type { Frame, TypeId, WireTap, WireTapOptions } from "../../WireTap.js"
+import { owners } from "../errors/owners.js"
+import * as Check from "../options.js"
 import * as Secrets from "../secrets.js"
 import { shownAs } from "../shownAs.js"
 import { render } from "./render.js"
 
 type Listener = (frame: Frame) => void
 
-export const make = (options: WireTapOptions = {}): Effect.Effect<WireTap> => Effect.sync(() => new Tap(options))
+const typeId: TypeId = Symbol.for("@mcp-runtime/core/WireTap") as TypeId
 
-const positive = (wish: number | undefined, otherwise: number): number =>
-  wish !== undefined && Number.isFinite(wish) && wish >= 1 ? Math.floor(wish) : otherwise
+const checks = {
+  capacity: Check.count,
+  maxLength: Check.count,
+  onFrame: (value: unknown) => Check.listener<Frame>(value)
+}
+
+const defaults = { capacity: 1024, maxLength: 16_384, onFrame: undefined }
+
+/** Without options it can't fail. */
+export const make = (options: WireTapOptions = {}): Effect.Effect<WireTap, never> =>
+  Effect.suspend(() => Either.map(Check.check(checks, defaults, options, owners.wireTap), (_) => new Tap(_))) as never
+
+interface Settings {
+  readonly capacity: number
+  readonly maxLength: number
+  readonly onFrame: Listener | undefined
+}
 
 class Tap implements WireTap {
+  readonly [typeId]: TypeId = typeId
   private readonly listeners = new Set<Listener>()
   private readonly capacity: number
   readonly maxLength: number
 
-  constructor({ capacity, maxLength, onFrame }: WireTapOptions) {
-    this.capacity = positive(capacity, 1024)
-    this.maxLength = positive(maxLength, 16_384)
-    if (typeof onFrame === "function") this.listeners.add(onFrame)
+  constructor({ capacity, maxLength, onFrame }: Settings) {
+    this.capacity = capacity
+    this.maxLength = maxLength
+    if (onFrame !== undefined) this.listeners.add(onFrame)
     shownAs(this, "WireTap", () => ({ listeners: this.listeners.size }))
   }
 

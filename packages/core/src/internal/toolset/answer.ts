@@ -58,7 +58,7 @@ export const judge = (
 
 export const tell = (tool: AgentTool, unchecked: string): Effect.Effect<void> =>
   Effect.annotateLogs(
-    Effect.logDebug(`the output of "${McpError.displayText(tool.tool, 128)}" was not checked: ${unchecked}`),
+    Effect.logDebug(`the output of "${McpError.displayName(tool.tool, 128)}" was not checked: ${unchecked}`),
     "mcp.server",
     tool.server
   )
@@ -76,7 +76,7 @@ const where = (tool: AgentTool) => ({
   server: tool.server,
   operation: "tools/call",
   executed: "yes" as const,
-  tool: McpError.displayText(tool.tool, 256)
+  tool: McpError.displayName(tool.tool)
 })
 
 const outputInvalid = (

@@ -56,6 +56,6 @@ const invalid = (tool: AgentTool, problems: ReadonlyArray<McpError.ConfigProblem
     server: tool.server,
     operation: "tools/call",
     executed: "no",
-    tool: McpError.displayText(tool.tool, 256),
+    tool: McpError.displayName(tool.tool),
     problems
   })

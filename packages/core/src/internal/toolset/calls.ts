@@ -1,7 +1,7 @@
 /**
  * Calls of one who asks.
  *
- * Owns: the order of the steps of a call, and that each approval is good for one.
+ * Owns: the order of the steps of a call.
  * May not touch: how a step is done.
  */
 import * as Cause from "effect/Cause"
@@ -26,10 +26,11 @@ import * as Canonical from "./canonical.js"
 import * as Failure from "./failure.js"
 import { isPlainObject } from "./patternList.js"
 import * as Pending from "./pending.js"
-import { idOf, type ToolLists } from "./table.js"
+import * as Refusals from "./refusals.js"
+import { idOf, type Table, type ToolLists } from "./table.js"
 import type { Parts, Visible } from "./toolset.js"
 
-type Asked = string | ToolNaming.ToolIdentity
+type Asked = Refusals.Asked
 
 /** A call that may be made. */
 interface Ready {
@@ -48,16 +49,13 @@ interface Refused {
 /** A tool as its server has it now. */
 interface Current {
   readonly tool: AgentTool
-  readonly connection?: McpConnection.McpConnection
+  readonly connection: McpConnection.McpConnection
 }
 
 /** A server that took back a tool without a word says so when it is called. */
 const unknownTool: ReadonlySet<number> = new Set([-32601, -32602])
 
 type Next = Parameters<CallHook<never>>[1]
-
-/** How many used approvals are remembered. */
-const mostUsed = 10_000
 
 export class Calls<Request, R, A> {
   constructor(
@@ -68,6 +66,8 @@ export class Calls<Request, R, A> {
 
   call<B>(asked: Asked, input: unknown, options?: CallOptions<B>): Effect.Effect<ToolResult<A | B>, CallError, R> {
     return Effect.suspend(() => {
+      const { problems } = this.parts.source
+      if (!problems.isChecked) return Effect.zipRight(problems.check, this.call(asked, input, options))
       const ready = this.atOnce(asked, input)
       if (ready === undefined) return this.stepByStep(asked, input, options)
       return Either.isRight(ready)
@@ -80,8 +80,9 @@ export class Calls<Request, R, A> {
   private atOnce(asked: Asked, input: unknown): Either.Either<Ready, Refused> | undefined {
     const { settings, source: { atOnce }, tables } = this.parts
     if (atOnce === undefined) return undefined
-    const tool = tables.known(atOnce.tools())?.find(asked)
-    if (tool === undefined) return undefined
+    const table = tables.known(atOnce.tools())
+    const tool = table?.find(asked)
+    if (table === undefined || tool === undefined || this.hasMoved(asked, tool, table)) return undefined
     const { approval, filter, validateArguments } = settings.of(tool.server)
     const connection = atOnce.connection(tool.server)
     if (filter !== undefined || approval !== ToolApproval.never || connection === undefined) return undefined
@@ -101,22 +102,16 @@ export class Calls<Request, R, A> {
     input: unknown,
     options: CallOptions<B> | undefined
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
-    const { settings } = this.parts
     return this.after(asked, options, (found) =>
-      Effect.flatMap(this.find(asked, settings.id, options), (known) => {
+      Effect.flatMap(this.find(asked, options), (known) => {
         found(known)
         const read = Arguments.read(known, input, this.isNullable(known))
         const kept = Either.flatMap(read, (written) => this.kept(known, written))
         if (Either.isLeft(kept)) return Effect.fail(kept.left)
         const args = kept.right
-        return Effect.flatMap(this.asItIs(known, options), ({ connection, tool }) => {
-          found(tool)
-          const { approval, validateArguments } = settings.of(tool.server)
-          const checked = Arguments.check(tool, args, validateArguments)
-          if (Either.isLeft(checked)) return Effect.fail(checked.left)
-          return approval === ToolApproval.never
-            ? Effect.succeed<Ready>({ tool, args, connection })
-            : Effect.as(this.unlessApprovalIsNeeded(tool, args), { tool, args })
+        return Effect.flatMap(this.asItIs(known, options), (current) => {
+          found(current.tool)
+          return this.unlessApprovalIsNeeded(current, args, options, true)
         })
       }))
   }
@@ -125,27 +120,31 @@ export class Calls<Request, R, A> {
     pending: ToolApproval.PendingApproval,
     options?: CallOptions<B>
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
-    // What is approved is what is called, whatever happens to this value meanwhile.
-    const args = Canonical.snapshot(pending.arguments) ?? pending.arguments
-    const ready = this.after(pending, options, (found) =>
-      Effect.gen(this, function*() {
-        const known = found(yield* this.find(pending, pending.server, options))
-        const { connection, tool } = yield* this.asItIs(known, options)
-        found(tool)
-        yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
-        return { tool, args, connection }
-      }))
-    return Effect.zipRight(this.use(pending), ready)
+    return Effect.flatMap(
+      this.use(pending),
+      (asked) =>
+        this.after(asked, options, (found) =>
+          Effect.gen(this, function*() {
+            const known = found(yield* this.find(asked, options))
+            const { connection, tool } = yield* this.asItIs(known, options)
+            found(tool)
+            const problem = Pending.problemWith(asked, tool.definition)
+            if (problem !== undefined) return yield* Refusals.unusable(asked, problem)
+            const args = asked.arguments
+            yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
+            return { tool, args, connection }
+          }))
+    )
   }
 
   reject(pending: ToolApproval.PendingApproval, reason = ""): Effect.Effect<ToolResult<never>, McpError.ConfigInvalid> {
-    return Effect.as(this.use(pending), {
+    return Effect.map(this.use(pending), ({ name }) => ({
       _tag: "Rejected",
       reason,
-      text: `The call of "${McpError.displayText(pending.name, 256)}" was rejected by a person${
+      text: `The call of "${McpError.displayName(name)}" was rejected by a person${
         reason === "" ? "" : `: ${McpError.displayText(reason, 2000)}`
       }. It has not run.`
-    })
+    }))
   }
 
   // ---------------------------------------------------------------------------------------------
@@ -170,22 +169,21 @@ export class Calls<Request, R, A> {
   /** The tool, if it is shown. */
   private find(
     asked: Asked,
-    where: string,
     options: McpConnection.CallOptions | undefined
   ): Effect.Effect<AgentTool, CallError, R> {
     const { settings, source: { lists }, tables } = this.parts
     return Effect.flatMap(lists.current, (current) => {
-      const tool = tables.known(current)?.find(asked)
+      const table = tables.known(current)
+      const tool = table?.find(asked)
       return tool !== undefined && settings.of(tool.server).filter === undefined
-        ? Effect.succeed(tool)
-        : this.lookFor(asked, where, current, options)
+        ? this.unlessMoved(asked, tool, table!)
+        : this.lookFor(asked, current, options)
     })
   }
 
   /** What is not known is looked for once more. */
   private lookFor(
     asked: Asked,
-    where: string,
     current: ToolLists,
     options: McpConnection.CallOptions | undefined
   ): Effect.Effect<AgentTool, CallError, R> {
@@ -196,15 +194,31 @@ export class Calls<Request, R, A> {
         table = yield* tables.soon(yield* this.readFor(asked, options))
       }
       const tool = table.find(asked)
-      if (tool !== undefined && (yield* this.visible.shows(tool))) return tool
+      if (tool !== undefined && (yield* this.visible.shows(tool))) {
+        return yield* this.unlessMoved(asked, tool, table)
+      }
       if (table.clash !== undefined) {
         // Where not all tools can have names together, those that are shown may.
-        const { tools } = yield* this.visible.list
-        const shown = tools.find((_) => isAsked(_, asked))
-        if (shown !== undefined) return shown
+        const { list, table } = yield* this.visible.offered
+        const shown = list.tools.find((_) => isAsked(_, asked))
+        if (shown !== undefined) return yield* this.unlessMoved(asked, shown, table)
       }
-      return yield* notFound(where, asked)
+      const end = yield* this.parts.source.end
+      return yield* end === undefined ? Refusals.notFound(asked) : Refusals.ended(asked, end)
     })
+  }
+
+  /** Who was given a name for one tool does not mean another one with it. */
+  private unlessMoved(
+    asked: Asked,
+    tool: AgentTool,
+    table: Table
+  ): Effect.Effect<AgentTool, McpError.ToolNotFound> {
+    return this.hasMoved(asked, tool, table) ? Refusals.notFound(asked, Failure.nameHasMoved) : Effect.succeed(tool)
+  }
+
+  private hasMoved(asked: Asked, tool: AgentTool, table: Table): boolean {
+    return typeof asked === "string" && this.visible.hasMoved(asked, tool, table)
   }
 
   /** The lists once more: of the one server where it is known which, and not for longer than the call may take. */
@@ -227,8 +241,8 @@ export class Calls<Request, R, A> {
   }
 
   /**
-   * The tool as its server has it now: where its list is out of date it is read first, so that everything that follows is
-   * decided about what is called.
+   * The tool as its server has it now: where its list is out of date it is read first, and where it has changed while a filter
+   * thought the filter is asked again, so that everything that follows is decided about what is called.
    */
   private asItIs(
     tool: AgentTool,
@@ -240,9 +254,9 @@ export class Calls<Request, R, A> {
         Effect.flatMap(
           connection.catalog.tools.current,
           (known): Effect.Effect<Current, CallError, R> =>
-            known === undefined || !known.stale
+            known?.stale !== true && connection.catalog.tools.find(tool.tool) === tool.definition
               ? Effect.succeed({ tool, connection })
-              : Effect.map(this.readAnew(tool, connection as Connection, options), (tool) => ({ tool }))
+              : this.readAnew(tool, connection as Connection, options)
         )
     )
   }
@@ -251,13 +265,23 @@ export class Calls<Request, R, A> {
     tool: AgentTool,
     { catalog: { tools }, inTime }: Connection,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<AgentTool, CallError, R> {
+  ): Effect.Effect<Current, CallError, R> {
     return Effect.flatMap(inTime(tools.get, "tools/call", options), (read) => {
       // What an earlier run has left is enough to show a tool, and not to call it.
       if (read.origin === "store" && read.error !== undefined) {
         return Effect.fail(Errors.about(read.error, "tools/call", "no"))
       }
-      return tools.find(tool.tool) === undefined ? gone(tool) : this.find(identityOf(tool), tool.server, options)
+      const definition = tools.find(tool.tool)
+      if (definition === undefined) return Refusals.gone(tool)
+      return Effect.flatMap(this.find(identityOf(tool), options), (tool) =>
+        Effect.flatMap(
+          this.parts.source.connection(tool.server),
+          (connection): Effect.Effect<Current, CallError, R> =>
+            // Compared with what was read, and not with that of the tool: a copy of a connection may have lists of its own.
+            connection.catalog.tools.find(tool.tool) === definition
+              ? Effect.succeed({ tool, connection })
+              : Refusals.changing(tool)
+        ))
     })
   }
 
@@ -275,62 +299,71 @@ export class Calls<Request, R, A> {
     return kept === undefined ? Either.left(McpError.unwritable(tool.server, "tools/call")) : Either.right(kept)
   }
 
-  private unlessApprovalIsNeeded(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<void, CallError, R> {
-    const { id, approvalExpiresIn, of } = this.parts.settings
-    const { approval } = of(tool.server)
-    if (approval === ToolApproval.never) return Effect.void
-    return Effect.flatMap(this.parts.source.connection(tool.server), ({ config }) => {
+  /** What a policy decides at once is about the tool as it is. What it thought about may be another one by now. */
+  private unlessApprovalIsNeeded(
+    { connection, tool }: Current,
+    args: McpProtocol.JsonObject,
+    options: McpConnection.CallOptions | undefined,
+    onceMore: boolean
+  ): Effect.Effect<Ready, CallError, R> {
+    const { approval, validateArguments } = this.parts.settings.of(tool.server)
+    const checked = Arguments.check(tool, args, validateArguments)
+    if (Either.isLeft(checked)) return Effect.fail(checked.left)
+    if (approval === ToolApproval.never) return Effect.succeed({ tool, args, connection })
+    return Effect.flatMap(this.parts.source.connection(tool.server), (connection) => {
       const required = approval.decide({
         server: tool.server,
         tool: tool.tool,
         arguments: args,
         annotations: tool.annotations,
-        trusted: config.trusted === true
+        trusted: connection.config.trusted === true
       }, this.request)
-      const call = { toolset: id, server: tool.server, tool: tool.tool, name: tool.name, arguments: args }
-      return Effect.flatMap(
-        Effect.isEffect(required) ? required : Effect.succeed(required),
-        (required) =>
-          !required ? Effect.void : Effect.flatMap(
-            Pending.make(call, { expiresIn: approvalExpiresIn }),
-            (pending) =>
-              Effect.fail(
-                new ToolApproval.ApprovalRequired({
-                  server: tool.server,
-                  operation: "tools/call",
-                  executed: "no",
-                  pending
-                })
-              )
-          )
-      )
+      if (!Effect.isEffect(required)) {
+        return required ? this.askFor(tool, args) : Effect.succeed({ tool, args, connection })
+      }
+      return Effect.flatMap(required, (required) =>
+        required ? this.askFor(tool, args) : Effect.flatMap(
+          this.asItIs(tool, options),
+          (now): Effect.Effect<Ready, CallError, R> =>
+            now.tool.definition === tool.definition
+              ? Effect.succeed({ ...now, args })
+              : onceMore
+              ? this.unlessApprovalIsNeeded(now, args, options, false)
+              : this.askFor(now.tool, args)
+        ))
     })
   }
 
-  /** Takes the answer of a person, once. */
-  private use(pending: ToolApproval.PendingApproval): Effect.Effect<void, McpError.ConfigInvalid> {
+  /** Approval, of a person. */
+  private askFor(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<never, CallError> {
+    const { id, approvalExpiresIn } = this.parts.settings
+    const { definition, name, server } = tool
+    const call = { toolset: id, server, tool: tool.tool, name, arguments: args, definition }
+    return Effect.flatMap(Pending.make(call, { expiresIn: approvalExpiresIn }), (pending) =>
+      Effect.fail(
+        new ToolApproval.ApprovalRequired({
+          server: tool.server,
+          operation: "tools/call",
+          executed: "no",
+          pending
+        })
+      ))
+  }
+
+  /** Takes the answer of a person, once: what was approved or rejected, whatever happens to the application's value meanwhile. */
+  private use(
+    pending: ToolApproval.PendingApproval
+  ): Effect.Effect<ToolApproval.PendingApproval, McpError.ConfigInvalid> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const { parts } = this
-      const { settings: { id }, used } = parts
-      const problem = pending.toolset !== id
-        ? `is for the toolset "${McpError.displayText(pending.toolset, 256)}", not for "${id}"`
-        : !Pending.isIntact(pending)
-        ? "is not what approval was asked for"
-        : ToolApproval.isExpired(pending, now)
+      const { settings: { id }, source } = this.parts
+      const asked = Pending.intact(pending)
+      if (asked === undefined) return Effect.fail(Refusals.unusable(pending, "is not what approval was asked for"))
+      const problem = asked.toolset !== id
+        ? `is for the toolset "${McpError.displayName(asked.toolset)}", not for "${id}"`
+        : ToolApproval.isExpired(asked, now)
         ? "has expired; the call must be made anew"
-        : used.has(pending.id)
-        ? "was answered already"
-        : pending.requestedAt <= parts.forgottenUntil
-        ? "is so old that it may have been answered already; the call must be made anew"
-        : undefined
-      if (problem !== undefined) return Effect.fail(unusable(pending, problem))
-      used.set(pending.id, pending.requestedAt)
-      if (used.size > mostUsed) {
-        const [oldest, requestedAt] = used.entries().next().value!
-        used.delete(oldest)
-        parts.forgottenUntil = Math.max(parts.forgottenUntil, requestedAt)
-      }
-      return Effect.void
+        : source.answered(asked.server).take(asked)
+      return problem === undefined ? Effect.succeed(asked) : Effect.fail(Refusals.unusable(asked, problem))
     })
   }
 
@@ -425,7 +458,7 @@ export class Calls<Request, R, A> {
   ): Effect.Effect<never, McpError.McpError> {
     return Effect.flatMap(
       Effect.option(inTime(tools.refresh, "tools/call", options)),
-      (read) => Effect.fail(read._tag === "Some" && tools.find(tool.tool) === undefined ? gone(tool) : error)
+      (read) => Effect.fail(read._tag === "Some" && tools.find(tool.tool) === undefined ? Refusals.gone(tool) : error)
     )
   }
 
@@ -450,7 +483,7 @@ export class Calls<Request, R, A> {
             server: tool.server,
             operation: "tools/call",
             executed: "no",
-            tool: McpError.displayText(tool.tool, 256),
+            tool: McpError.displayName(tool.tool),
             detail: "the function that gives it failed, or gave something that is no object; the tool was not called"
           })
         )
@@ -474,7 +507,7 @@ export class Calls<Request, R, A> {
           Effect.annotateLogs(
             Effect.logError(
               `the data of the application could not be taken from a result of "${
-                McpError.displayText(call.name, 128)
+                McpError.displayName(call.name, 128)
               }"`
             ),
             "mcp.server",
@@ -493,9 +526,11 @@ export class Calls<Request, R, A> {
     options: CallOptions<B> | undefined
   ): Effect.Effect<ToolResult<A | B>, CallError, R> {
     const server = tool?.server ?? error.server
-    const failure = options?.failure ?? this.parts.settings.of(server).failure
+    // Whose tool it would be whose name no tool has, nobody knows, whatever the error names.
+    const known = tool?.server ?? (typeof asked === "string" ? undefined : asked.server)
+    const failure = options?.failure ?? this.parts.settings.of(known).failure
     const name = tool?.name ?? (typeof asked === "string" ? asked : idOf(asked.server, asked.tool))
-    const call = { server, tool: tool?.tool ?? name, name: McpError.displayText(name, 256) }
+    const call = { server, tool: tool?.tool ?? name, name: McpError.displayName(name) }
     return Effect.map(Failure.handle(failure, error, call), (text) => ({ _tag: "Failure", tool, text, error }))
   }
 }
@@ -506,8 +541,9 @@ const isAsked = (tool: AgentTool, asked: Asked): boolean =>
 const identityOf = ({ server, tool }: AgentTool): ToolNaming.ToolIdentity => ({ server, tool })
 
 /** What no model is told, because it is the caller who has to do something. */
-const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> =>
-  error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash"
+const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> | McpError.ConfigInvalid =>
+  error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash" ||
+  (error._tag === "ConfigInvalid" && error.operation === Refusals.approving)
 
 const isThenable = (u: unknown): u is PromiseLike<unknown> =>
   typeof u === "object" && u !== null && typeof (u as { readonly then?: unknown }).then === "function"
@@ -525,30 +561,3 @@ const wireOf = (
 
 const withMeta = <O extends McpConnection.CallOptions>(options: O, meta: McpProtocol.JsonObject): O =>
   Object.keys(meta).length === 0 ? options : { ...options, meta }
-
-const gone = (tool: AgentTool): McpError.ToolNotFound =>
-  new McpError.ToolNotFound({
-    server: tool.server,
-    operation: "tools/call",
-    executed: "no",
-    tool: McpError.displayText(tool.tool, 256),
-    detail: "its server does not list it any more"
-  })
-
-/** The same for a tool that does not exist and for one that is not shown. */
-const notFound = (server: string, asked: Asked): McpError.ToolNotFound =>
-  new McpError.ToolNotFound({
-    server: McpError.displayText(server, 256),
-    operation: "tools/call",
-    executed: "no",
-    tool: McpError.displayText(typeof asked === "string" ? asked : asked.tool, 256),
-    detail: "it is not among the tools that may be used"
-  })
-
-const unusable = (pending: ToolApproval.PendingApproval, problem: string): McpError.ConfigInvalid =>
-  new McpError.ConfigInvalid({
-    server: McpError.displayText(pending.server, 256),
-    operation: "approve",
-    executed: "no",
-    problems: [{ field: "pending", problem }]
-  })

@@ -4,7 +4,7 @@
  * Owns: what JSON is, one text for each value whatever the order of its fields, and the fingerprint of a call.
  * May not touch: what the arguments mean.
  */
-import type { JsonObject } from "../../McpProtocol.js"
+import type { JsonObject, Tool } from "../../McpProtocol.js"
 import { freeze, isObject, maxDepth } from "../protocol/json.js"
 import { sha256 } from "./sha256.js"
 
@@ -49,12 +49,37 @@ const isPlain = (value: object): boolean => {
 const canonical = (json: unknown): string => {
   if (Array.isArray(json)) return `[${json.map(canonical).join()}]`
   if (!isObject(json)) return JSON.stringify(json)
-  return `{${Object.keys(json).sort().map((key) => `${JSON.stringify(key)}:${canonical(json[key])}`).join()}}`
+  const keys = Object.keys(json).filter((key) => json[key] !== undefined).sort()
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(json[key])}`).join()}}`
 }
+
+/** How a fingerprint is made. What was made otherwise can't be checked. */
+const version = "1:"
 
 /** The same for the same call, and different for any other. */
 export const fingerprint = (call: {
+  readonly toolset: string
   readonly server: string
   readonly tool: string
+  readonly name: string
   readonly arguments: JsonObject
-}): string => sha256(canonical([call.server, call.tool, call.arguments]))
+  readonly toolFingerprint?: string | undefined
+}): string => {
+  const { name, server, tool, toolFingerprint, toolset } = call
+  return version + sha256(canonical([toolset, server, tool, name, call.arguments, toolFingerprint ?? null]))
+}
+
+const ofTools = new WeakMap<Tool, string>()
+
+/** The same for a tool that says the same of itself, in whatever order: what a person and a policy decide by. */
+export const toolFingerprint = (definition: Tool): string => {
+  const known = ofTools.get(definition)
+  if (known !== undefined) return known
+  const { annotations, description, inputSchema, name, outputSchema, title } = definition
+  const made = sha256(canonical({ annotations, description, inputSchema, name, outputSchema, title }))
+  ofTools.set(definition, made)
+  return made
+}
+
+/** Whether it is one of those that are made here. */
+export const isOfThisVersion = (fingerprint: string): boolean => fingerprint.startsWith(version)

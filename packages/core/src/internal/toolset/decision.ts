@@ -89,7 +89,7 @@ export const report = (
     Effect.annotateLogs({ "mcp.server": shown(server), ...annotations })
   )
 
-const shown = (name: string): string => McpError.displayText(name, 128)
+const shown = (name: string): string => McpError.displayName(name, 128)
 
 /** What an error is called, which its author wrote down; never what it says. */
 const kindOf = (error: unknown): string => {

@@ -7,6 +7,8 @@
 import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
 import type { FailedCall, ToolFailure } from "../../ToolFailure.js"
+import { where } from "../errors/facts.js"
+import { isServer } from "../errors/owners.js"
 
 const longest = 2000
 
@@ -31,11 +33,14 @@ const stderrOf = (error: McpError.McpError): string | undefined => {
   }
 }
 
+/** Why a tool is not found whose name was given out, and is another tool's by now. */
+export const nameHasMoved = "the list of tools has changed since it was read, and this is the name of another tool now"
+
 /** The message of an error without where it happened, and without stderr. */
 export const brief = (error: McpError.McpError): string => {
   const { message } = error
-  const where = `MCP server "${error.server}": ${error.operation}: `
-  const what = message.startsWith(where) ? message.slice(where.length) : message
+  const prefix = `${where(error)}: `
+  const what = message.startsWith(prefix) ? message.slice(prefix.length) : message
   const stderr = stderrOf(error)?.trimEnd()
   if (stderr === undefined || stderr.trim() === "") return shown(what)
   const at = what.lastIndexOf(`; the end of its stderr:\n${stderr}`)
@@ -55,7 +60,9 @@ export const openAiAgents = (error: McpError.McpError, { name, server }: FailedC
   // A JSON-RPC error of the server goes through as it is; everything else is wrapped.
   return error._tag === "RemoteError"
     ? `${tryAgain}${shown(error.reason)}`
-    : `${tryAgain}Error invoking MCP tool ${shown(name, 128)} on server '${shown(server, 128)}': ${brief(error)}`
+    : `${tryAgain}Error invoking MCP tool ${shown(name, 128)}${
+      isServer(server) ? ` on server '${shown(server, 128)}'` : ""
+    }: ${brief(error)}`
 }
 
 export const explained = (error: McpError.McpError, { name }: FailedCall): string =>
@@ -74,7 +81,9 @@ const whatHappened = (error: McpError.McpError): string => {
     case "ToolNotFound":
     case "UnknownServer":
     case "CapabilityMissing":
-      return "There is no such tool now."
+      return hasMoved(error)
+        ? "The list of tools has changed: this is the name of another tool now."
+        : "There is no such tool now."
     case "RemoteError":
       return `Its server answered with error ${error.code}: ${sentence(error.reason)}`
     case "TaskFailed":
@@ -121,6 +130,8 @@ const whatHappened = (error: McpError.McpError): string => {
   }
 }
 
+const hasMoved = (error: McpError.McpError): boolean => error._tag === "ToolNotFound" && error.detail === nameHasMoved
+
 const mayHaveRun = "It may have run: find out whether it has before you call it again."
 
 const whatToDo = (error: McpError.McpError): string => {
@@ -139,7 +150,9 @@ const whatToDo = (error: McpError.McpError): string => {
     case "ToolNotFound":
     case "UnknownServer":
     case "CapabilityMissing":
-      return "It has not run. Use another one, or go on without it."
+      return hasMoved(error)
+        ? "It has not run. Choose anew from the tools that there are now."
+        : "It has not run. Use another one, or go on without it."
     case "Unauthorized":
     case "Forbidden":
     case "ElicitationRequired":

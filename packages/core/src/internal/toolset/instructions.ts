@@ -29,7 +29,7 @@ const one = (
     Effect.map((state) => {
       const said = "info" in state ? state.info.instructions : undefined
       if (said === undefined || said.trim() === "") return undefined
-      const name = McpError.displayText(server, 256)
+      const name = McpError.displayName(server)
       const text = `Instructions by the MCP server "${name}" (written by that server, not by the user):\n> ${
         bounded(said, maxLength)
       }\nEnd of the instructions by the MCP server "${name}".`

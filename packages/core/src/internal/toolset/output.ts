@@ -26,20 +26,54 @@ const valueIn = (structured: McpProtocol.JsonObject): unknown => {
   return keys.length === 1 ? structured[keys[0]!] : undefined
 }
 
-/** A number that is only exact as a text: structured content has lost its last digits. */
-const unsafeInteger = /(?<![\d.])\d{16}/
+/** The same for numbers that are the same, but for their magnitude. */
+const digitsOf = (literal: string): string => {
+  const exponent = literal.search(/[eE]/)
+  const digits = (exponent === -1 ? literal : literal.slice(0, exponent)).replace(".", "")
+  let [start, end] = [0, digits.length]
+  while (start < end && digits[start] === "0") start++
+  while (end > start && digits[end - 1] === "0") end--
+  return digits.slice(start, end)
+}
 
-/**
- * Whether a block is structured content once more, as a text. Servers that may only structure objects wrap other
- * values in one, and repeat the bare value.
- */
+/** Whether a number of JSON, without its sign, can be written as it was once it was read. */
+const isKept = (literal: string): boolean => {
+  const value = Number(literal)
+  return Number.isFinite(value) && digitsOf(literal) === digitsOf(String(value))
+}
+
+/** Whether all numbers of this JSON can. Structured content has lost the last digits of one that can't. */
+const areNumbersKept = (json: string): boolean => {
+  const rest = /[\d.eE+-]*/y
+  for (let at = 0; at < json.length; at++) {
+    if (json[at] === "\"") {
+      at++
+      while (json[at] !== "\"") at += json[at] === "\\" ? 2 : 1
+    } else if (json[at]! >= "0" && json[at]! <= "9") {
+      rest.lastIndex = at
+      const [literal] = rest.exec(json)!
+      if (!isKept(literal)) return false
+      at += literal.length
+    }
+  }
+  return true
+}
+
+/** A text, and nothing that says for whom it is or what else the server knows of it. */
+const isBareText = (block: Block): block is McpProtocol.TextContent =>
+  isText(block) && block.annotations === undefined && block._meta === undefined
+
+/** Whether a block is all of structured content, as a text. */
+const isWhole = (block: Block, structured: McpProtocol.JsonObject): boolean =>
+  isBareText(block) && sameJson(parsed(block.text), structured) && areNumbersKept(block.text)
+
+/** The same, or what is alone in it: servers that may only structure objects wrap other values in one, and repeat the bare value. */
 const repeats = (block: Block, structured: McpProtocol.JsonObject): boolean => {
-  if (!isText(block)) return false
+  if (!isBareText(block)) return false
   const only = valueIn(structured)
   if (only === block.text) return true
-  if (unsafeInteger.test(block.text)) return false
   const value = parsed(block.text)
-  return value !== undefined && (sameJson(value, structured) || sameJson(value, only))
+  return value !== undefined && (sameJson(value, structured) || sameJson(value, only)) && areNumbersKept(block.text)
 }
 
 interface Options {
@@ -68,7 +102,7 @@ const partsOf = (
       ...content.filter((_) => !repeats(_, structuredContent))
     ]
   }
-  return content.some((_) => repeats(_, structuredContent)) ? content : [...content, json]
+  return content.some((_) => isWhole(_, structuredContent)) ? content : [...content, json]
 }
 
 export const failed = "Error: "

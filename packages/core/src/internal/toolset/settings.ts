@@ -11,7 +11,9 @@ import * as ToolFilter from "../../ToolFilter.js"
 import * as ToolNaming from "../../ToolNaming.js"
 import * as ToolOutput from "../../ToolOutput.js"
 import type { ServerOptions, ToolsetOptions } from "../../Toolset.js"
+import { owners } from "../errors/owners.js"
 import * as Check from "../options.js"
+import { isPlainObject } from "./patternList.js"
 import type { Looks } from "./table.js"
 
 /** What holds for the tools of one server. */
@@ -29,16 +31,19 @@ export interface ServerSettings<Request, R, A> {
 export interface Settings<Request, R, A> {
   readonly id: string
   readonly only: ReadonlySet<string> | undefined
+  /** The servers that are spoken of. */
+  readonly named: ReadonlyArray<string>
   readonly looks: Looks
   readonly onServerError: "report" | "fail"
   /** In milliseconds; `null` for ever. */
   readonly approvalExpiresIn: number | null
   /** How long the instructions of one server may be. Nothing where they are not wished. */
   readonly instructions: number | undefined
-  readonly of: (server: string) => ServerSettings<Request, R, A>
+  /** What holds for the tools of this server; of none, where it is not known whose they would be. */
+  readonly of: (server: string | undefined) => ServerSettings<Request, R, A>
 }
 
-const owner = "<toolset>"
+const owner = owners.toolset
 
 const defaultInstructions = 4096
 
@@ -108,7 +113,7 @@ const checks = {
   ...serverChecks,
   id,
   only: names,
-  servers: is(isRecord, "a record of options by the names of servers"),
+  servers: is(isPlainObject, "a record of options by the names of servers"),
   naming: is((u) => isRecord(u) && isFunction(u.names), "a ToolNaming"),
   reserved,
   schemas: oneOf("verbatim", "strict", "nullable"),
@@ -144,12 +149,13 @@ export const make = <Request, R, A>(
   problems: ReadonlyArray<McpError.ConfigProblem>
 ): Either.Either<Settings<Request, R, A>, McpError.ConfigInvalid> => {
   const checked = Check.check(checks, defaults, options, owner)
-  const perServer = isRecord(options) && isRecord(options.servers) ? Object.entries(options.servers) : []
+  const perServer = isRecord(options) && isPlainObject(options.servers) ? Object.entries(options.servers) : []
   const all = [...problems, ...Check.problemsOf(checked, "")]
   for (const [server, settings] of perServer) {
     all.push(
       ...Check.problemsOf(
-        Check.check(serverChecks, serverDefaults, settings, owner),
+        // A `Map` would be taken for settings that say nothing.
+        Check.check(serverChecks, serverDefaults, isPlainObject(settings) ? settings : undefined, owner),
         `servers.${McpError.displayText(server, 64)}.`
       )
     )
@@ -167,11 +173,12 @@ export const make = <Request, R, A>(
   return Either.right({
     id: right.id,
     only: only === undefined ? undefined : new Set(only),
+    named: [...new Set([...only ?? [], ...special.keys()])],
     looks: { naming: options.naming ?? ToolNaming.prefixed, reserved, schemas: right.schemas, includeReturnSchema },
     onServerError: right.onServerError,
     approvalExpiresIn,
     instructions: right.instructions,
-    of: (server) => special.get(server) ?? general
+    of: (server) => server === undefined ? general : special.get(server) ?? general
   })
 }
 

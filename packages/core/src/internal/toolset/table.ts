@@ -12,6 +12,7 @@ import type * as ToolNaming from "../../ToolNaming.js"
 import * as ToolSchema from "../../ToolSchema.js"
 import type { AgentTool } from "../../Toolset.js"
 import * as Strict from "./strict.js"
+import * as Words from "./words.js"
 
 export type ToolLists = ReadonlyArray<ServerList<McpProtocol.Tool>>
 
@@ -56,8 +57,7 @@ export class Table {
   /** By its name, or by what tells it whatever its name is. */
   find(asked: string | ToolNaming.ToolIdentity): AgentTool | undefined {
     if (typeof asked === "string") return this.byName.get(asked)
-    this.byId ??= new Map(this.tools.map((_) => [_.id, _]))
-    return this.byId.get(idOf(asked.server, asked.tool))
+    return (this.byId ??= firstById(this.tools)).get(idOf(asked.server, asked.tool))
   }
 
   of(server: string, definition: McpProtocol.Tool): AgentTool | undefined {
@@ -96,6 +96,13 @@ export class Table {
   }
 }
 
+/** Of a tool that is listed twice the first is the one that its server's catalogue finds, too. */
+const firstById = (tools: ReadonlyArray<AgentTool>): Map<string, AgentTool> => {
+  const byId = new Map<string, AgentTool>()
+  for (const tool of tools) if (!byId.has(tool.id)) byId.set(tool.id, tool)
+  return byId
+}
+
 const nameAll = (
   found: ReadonlyArray<Found>,
   looks: Looks,
@@ -118,8 +125,8 @@ const agentTool = ({ definition, list }: Found, name: string, looks: Looks, befo
   return Object.freeze({
     id: idOf(list.server, definition.name),
     name,
-    title: ToolSchema.titleOf(definition),
-    description: ToolSchema.describe(definition),
+    title: Words.titleOf(definition),
+    description: Words.describe(definition),
     inputSchema: schema,
     strict,
     outputSchema: looks.includeReturnSchema ? definition.outputSchema : undefined,

@@ -8,7 +8,6 @@ import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
-import * as ToolFilter from "../../ToolFilter.js"
 import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
 import { shownAs } from "../shownAs.js"
@@ -16,6 +15,8 @@ import { together } from "../together.js"
 import { lacksRequest, missingRequest } from "./asker.js"
 import { Calls } from "./calls.js"
 import { instructionsOf } from "./instructions.js"
+import * as Listing from "./listing.js"
+import type { Problem } from "./problems.js"
 import * as Settings from "./settings.js"
 import * as ToolSource from "./source.js"
 import { type Found, type Table, Tables, type ToolLists } from "./table.js"
@@ -30,7 +31,7 @@ export const make = <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.
       Settings.make(options, Either.isLeft(from) ? from.left : []),
       (settings): Toolset<Request, R, A> => {
         // They are the caller's, who may change them.
-        const parts = new Parts(Either.getOrThrow(from)(settings.only), settings, { ...options })
+        const parts = new Parts(Either.getOrThrow(from)(settings), settings, { ...options })
         const toolset: Toolset<Request, R, A> = {
           id: settings.id,
           for: (...[request]) => new OwnToolbox(parts, request as Request | undefined),
@@ -44,10 +45,6 @@ export const make = <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.
 /** What all toolboxes of a toolset share. */
 export class Parts<Request, R, A> {
   readonly tables: Tables
-  /** The approvals that were used: each is good for one call. */
-  readonly used = new Map<string, number>()
-  /** Of those that were asked for until then it may be forgotten that they were used. */
-  forgottenUntil = Number.NEGATIVE_INFINITY
 
   constructor(
     readonly source: ToolSource.ToolSource,
@@ -74,7 +71,7 @@ class OwnToolbox<Request, R, A> implements Toolbox<R, A> {
     this.list = visible.list
     this.changes = Stream.suspend(() =>
       Stream.changesWith(
-        Stream.mapEffect(Stream.changesWith(parts.source.lists.changes, offerTheSame), () => visible.list),
+        Stream.mapEffect(Stream.changesWith(parts.source.changes, offerTheSame), () => visible.list),
         tellTheSame
       )
     )
@@ -97,26 +94,62 @@ const decidedOf = <R>(
     ? together(kept, (tools) => Effect.isEffect(tools) ? tools : Effect.succeed(tools))
     : Effect.succeed(kept as Array<Kept>)
 
+/** A list, and the table that it was made of. */
+interface Offered {
+  readonly list: ToolList
+  readonly table: Table
+}
+
+const named = new WeakMap<ReadonlyArray<AgentTool>, ReadonlyMap<string, AgentTool>>()
+
+/** Most lists are those of many toolboxes, and few are ever looked at again. */
+const byName = (tools: ReadonlyArray<AgentTool>): ReadonlyMap<string, AgentTool> => {
+  const known = named.get(tools)
+  if (known !== undefined) return known
+  const made = new Map(tools.map((_) => [_.name, _]))
+  named.set(tools, made)
+  return made
+}
+
 /** What one who asks may see. */
 export class Visible<Request, R, A> {
+  /** What was handed out last. */
+  private handedOut: Offered | undefined = undefined
+
   constructor(private readonly parts: Parts<Request, R, A>, private readonly request: Request | undefined) {}
 
-  readonly list: Effect.Effect<ToolList, ListError, R> = Effect.suspend(() => {
+  readonly list: Effect.Effect<ToolList, ListError, R> = Effect.suspend(() =>
+    Effect.map(this.offered, (offered) => {
+      this.handedOut = offered
+      return offered.list
+    })
+  )
+
+  /** What there is to list, without handing it out. */
+  get offered(): Effect.Effect<Offered, ListError, R> {
     const { settings, source, tables } = this.parts
     return Effect.flatMap(source.lists.tools, (lists) =>
-      Effect.flatMap(source.problems(lists), (problems) => {
+      Effect.flatMap(source.problems.of(lists), (problems) => {
         const missing = problems.filter((_) => _.isMissing)
         if (settings.onServerError === "fail" && missing.length > 0) return Effect.fail(failed(missing))
-        return Effect.map(
-          Effect.flatMap(tables.soon(lists), (table) => this.shown(table, lists)),
-          (tools): ToolList =>
-            Object.freeze({
+        return Effect.flatMap(tables.soon(lists), (table) =>
+          Effect.map(this.shown(table, lists), (tools): Offered => ({
+            table,
+            list: Object.freeze({
               tools,
               problems: Object.freeze(problems.map(({ error, server }) => Object.freeze({ server, error })))
             })
-        )
+          })))
       }))
-  })
+  }
+
+  /** Whether this name was handed out for another tool than this one of the table. */
+  hasMoved(name: string, tool: AgentTool, table: Table): boolean {
+    const { handedOut } = this
+    if (handedOut === undefined || (handedOut.table === table && table.clash === undefined)) return false
+    const before = byName(handedOut.list.tools).get(name)
+    return before !== undefined && before.id !== tool.id
+  }
 
   /** The tools that the filters show, under their names. */
   private shown(table: Table, lists: ToolLists): Effect.Effect<ReadonlyArray<AgentTool>, ListError, R> {
@@ -140,7 +173,7 @@ export class Visible<Request, R, A> {
   /** Nothing where no filter says anything. */
   private keptOf({ items, server }: ToolLists[number]): Kept | Effect.Effect<Kept, never, R> {
     const { filter } = this.parts.settings.of(server)
-    return filter === undefined ? undefined : ToolFilter.evaluateAll(filter, server, items, this.request)
+    return filter === undefined ? undefined : Listing.shownBy(filter, server, items, this.request)
   }
 
   /** Whether a filter has to know who asks, and that was not said. */
@@ -163,9 +196,10 @@ export class Visible<Request, R, A> {
  * Whether the servers offer the same tools. That a list is read again, and fails again, is no change: whoever follows reads
  * it, and would be the cause of it for ever.
  */
-const offerTheSame = (a: ToolLists, b: ToolLists): boolean =>
-  a.length === b.length && a.every((list, i) => {
-    const other = b[i]!
+const offerTheSame = (a: ToolSource.Offered, b: ToolSource.Offered): boolean =>
+  a.unknown.length === b.unknown.length && a.unknown.every((_, i) => _ === b.unknown[i]) &&
+  a.lists.length === b.lists.length && a.lists.every((list, i) => {
+    const other = b.lists[i]!
     return list.server === other.server && list.items === other.items && list.origin === other.origin &&
       (list.error === undefined) === (other.error === undefined)
   })
@@ -177,7 +211,7 @@ const tellTheSame = (a: ToolList, b: ToolList): boolean =>
     return server === other.server && error === other.error
   })
 
-const failed = (missing: ReadonlyArray<ToolSource.Problem>): McpError.McpError => {
+const failed = (missing: ReadonlyArray<Problem>): McpError.McpError => {
   const errors = missing.map((_) => _.error)
   const [{ operation, server }] = errors as [McpError.McpError]
   return errors.length === 1 ? errors[0]! : new McpError.ServersFailed({

@@ -4,11 +4,12 @@
  *
  * Owns: that nothing hangs unnoticed. When there is no task, no timer, and no end, the effect waits for something that can't
  * happen; when there are too many tasks, it spins. Both are told at once, whatever the machine is doing.
- * May not touch: what is run. What needs the platform (sockets, files, keys) can't be run here; digests can.
+ * May not touch: what is run. What needs the platform (sockets, files, keys) can't be run here; digests can, and what is
+ * derived of a password.
  */
 import { Cause, Clock, Duration, Effect, FiberRef, HashSet, Logger, LogLevel, Option, Scheduler } from "effect"
 import type { Exit, Fiber } from "effect"
-import { createHash } from "node:crypto"
+import { createHash, pbkdf2Sync } from "node:crypto"
 
 export interface Bounds {
   /** How often fibers may be run. */
@@ -28,17 +29,34 @@ export interface Run<A, E> {
 /** Throws where it hangs or spins, where a fiber has died, and where a timer is left behind. */
 export const simulate = async <A, E>(effect: Effect.Effect<A, E>, bounds: Bounds = {}): Promise<Run<A, E>> => {
   const { subtle } = crypto
-  Object.defineProperty(subtle, "digest", { value: digest, configurable: true })
+  for (const [name, value] of Object.entries(ownCrypto)) {
+    Object.defineProperty(subtle, name, { value, configurable: true })
+  }
   try {
     return await simulated(effect, bounds)
   } finally {
-    Reflect.deleteProperty(subtle, "digest")
+    for (const name of Object.keys(ownCrypto)) Reflect.deleteProperty(subtle, name)
   }
 }
 
 /** The same as Web Crypto's, but for the thread in which that runs: nobody here could wait for it. */
 const digest = (algorithm: string, data: Uint8Array): Promise<ArrayBuffer> =>
   Promise.resolve(Uint8Array.from(createHash(algorithm.replace("-", "")).update(data).digest()).buffer)
+
+interface Password {
+  readonly password: Uint8Array
+}
+
+/** One round is enough for who looks for nothing in it. */
+const ownCrypto = {
+  digest,
+  importKey: (format: string, data: Uint8Array, ...more: ReadonlyArray<unknown>): Promise<unknown> =>
+    more[0] === "PBKDF2"
+      ? Promise.resolve({ password: data } satisfies Password)
+      : Reflect.apply(SubtleCrypto.prototype.importKey, crypto.subtle, [format, data, ...more]),
+  deriveBits: ({ salt }: { readonly salt: Uint8Array }, { password }: Password, bits: number) =>
+    Promise.resolve(Uint8Array.from(pbkdf2Sync(password, salt, 1, bits / 8, "sha256")).buffer)
+}
 
 const simulated = async <A, E>(
   effect: Effect.Effect<A, E>,

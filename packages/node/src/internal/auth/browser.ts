@@ -6,14 +6,19 @@
  */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
+import { systemProgram } from "../windows.js"
 
-export const commandOf = (platform: NodeJS.Platform, url: string): readonly [string, ...ReadonlyArray<string>] => {
+export const commandOf = (
+  platform: NodeJS.Platform,
+  url: string,
+  environment?: { readonly [name: string]: string | undefined }
+): readonly [string, ...ReadonlyArray<string>] => {
   switch (platform) {
     case "darwin":
       return ["open", url]
     case "win32":
       // `start` belongs to cmd, which would take "&" in the page for the end of a command.
-      return ["rundll32", "url.dll,FileProtocolHandler", url]
+      return [systemProgram("rundll32.exe", environment), "url.dll,FileProtocolHandler", url]
     default:
       return ["xdg-open", url]
   }

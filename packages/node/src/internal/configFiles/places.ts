@@ -67,6 +67,17 @@ export const userFileOf = (
 export const projectDirectory = ({ cwd }: Options): string | undefined =>
   attempt(() => cwd === undefined ? process.cwd() : resolve(cwd))
 
+/** The root where the user has none: not the working directory, whatever is wrong. */
+export const userDirectory = (
+  platform: NodeJS.Platform,
+  environment: Environment,
+  systemHome: string | undefined = homeDirectory()
+): string => {
+  const { isAbsolute } = platform === "win32" ? win32 : posix
+  const found = [platform === "win32" ? environment.USERPROFILE : environment.HOME, systemHome]
+  return found.find((_) => _ !== undefined && isAbsolute(_)) ?? (platform === "win32" ? "C:\\" : "/")
+}
+
 const homeDirectory = (): string | undefined => attempt(homedir)
 
 const attempt = <A>(get: () => A): A | undefined => {

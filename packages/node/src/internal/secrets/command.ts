@@ -16,6 +16,7 @@ import { spawn } from "node:child_process"
 import type { Readable } from "node:stream"
 import { ProcessGroup } from "../stdio/processGroup.js"
 import { watchdog } from "../stdio/watchdog.js"
+import { shellCommand } from "../windows.js"
 import { inTime, within } from "../within.js"
 
 /** A secret is short; so is the longest private key. In bytes. */
@@ -30,10 +31,11 @@ const killSteps = 100
 /** What it writes, without the end of the last line. @internal */
 export const run = (
   command: string,
-  timeout: Duration.Duration
+  timeout: Duration.Duration,
+  directory?: string
 ): Effect.Effect<Redacted.Redacted<string>, SecretUnavailable> =>
   Effect.acquireUseRelease(
-    Effect.sync(() => start(command)),
+    Effect.sync(() => start(command, directory)),
     (running) =>
       inTime(
         running.result,
@@ -62,10 +64,10 @@ interface Running {
 }
 
 /** Synchronous, so that nothing comes between the process and who will end it. */
-const start = (command: string): Running => {
+const start = (command: string, directory: string | undefined): Running => {
   watchdog.prepare()
   try {
-    const child = launch(command)
+    const child = launch(command, directory)
     child.on("error", () => {})
     if (child.pid !== undefined) return new Command(child, child.pid)
   } catch {
@@ -76,14 +78,18 @@ const start = (command: string): Running => {
 
 type Child = ChildProcessByStdio<null, Readable, null>
 
-const launch = (command: string): Child =>
-  process.platform === "win32"
-    ? spawn(process.env.ComSpec ?? "cmd.exe", ["/d", "/s", "/c", `"${command}"`], {
-      stdio: ["ignore", "pipe", "ignore"],
-      windowsHide: true,
-      windowsVerbatimArguments: true
-    })
-    : spawn("/bin/sh", ["-c", command], { stdio: ["ignore", "pipe", "ignore"], detached: true })
+const launch = (command: string, cwd: string | undefined): Child => {
+  if (process.platform !== "win32") {
+    return spawn("/bin/sh", ["-c", command], { cwd, stdio: ["ignore", "pipe", "ignore"], detached: true })
+  }
+  const [shell, ...args] = shellCommand(command)
+  return spawn(shell, args, {
+    cwd,
+    stdio: ["ignore", "pipe", "ignore"],
+    windowsHide: true,
+    windowsVerbatimArguments: true
+  })
+}
 
 class Command implements Running {
   private readonly group: ProcessGroup

@@ -204,7 +204,7 @@ export class Connection {
       yield* Effect.annotateLogs(
         Effect.logWarning(`process group ${group.id} outlived SIGKILL`),
         "mcp.server",
-        McpError.displayText(this.config.name, 128)
+        McpError.displayName(this.config.name, 128)
       )
     }
     this.writer.stop(refusal)

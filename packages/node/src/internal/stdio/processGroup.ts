@@ -10,6 +10,7 @@
  */
 import { spawn, spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
+import { endCommand } from "../windows.js"
 
 /** @internal */
 export class ProcessGroup {
@@ -36,7 +37,8 @@ export class ProcessGroup {
   signal(signal: "SIGTERM" | "SIGKILL"): void {
     if (this.isEmpty()) return
     if (process.platform === "win32") {
-      spawn("taskkill", taskkill(this.id), { stdio: "ignore", windowsHide: true }).on("error", () => {})
+      const [command, ...args] = endCommand(this.id)
+      spawn(command, args, { stdio: "ignore", windowsHide: true }).on("error", () => {})
     } else {
       kill(-this.id, signal)
     }
@@ -45,8 +47,12 @@ export class ProcessGroup {
   /** For the moment in which this process exits. */
   killSync(): void {
     if (this.isEmpty()) return
-    if (process.platform === "win32") spawnSync("taskkill", taskkill(this.id), { stdio: "ignore", windowsHide: true })
-    else kill(-this.id, "SIGKILL")
+    if (process.platform === "win32") {
+      const [command, ...args] = endCommand(this.id)
+      spawnSync(command, args, { stdio: "ignore", windowsHide: true })
+    } else {
+      kill(-this.id, "SIGKILL")
+    }
   }
 
   private hasLivingMember(): boolean {
@@ -59,8 +65,6 @@ export class ProcessGroup {
     return members.living.length > 0 || (members.zombies === 0 && exists(-this.id))
   }
 }
-
-const taskkill = (pid: number): ReadonlyArray<string> => ["/pid", String(pid), "/T", "/F"]
 
 const kill = (pid: number, signal: "SIGTERM" | "SIGKILL" | 0): string | undefined => {
   try {

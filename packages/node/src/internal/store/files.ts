@@ -10,7 +10,10 @@ import { lstat, mkdir, open, readdir, rename, unlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { entryName, isEntryName, isTemporaryName, temporaryName } from "./fileName.js"
 
-/** The code of an error of ours: what is there is no file, larger than any entry, or what another user could have written. */
+/**
+ * The code of an error of ours: what is there is no file, a link, larger than any entry, or what another user could have
+ * written.
+ */
 export const notAnEntry = "ENOTANENTRY"
 
 /** An entry is read at once. */
@@ -21,8 +24,7 @@ const abandonedAfter = 60 * 60 * 1000
 
 export const read = async (directory: string, key: string): Promise<Option.Option<Buffer>> => {
   try {
-    // Opening a named pipe would wait for its writer.
-    const file = await open(join(directory, entryName(key)), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+    const file = await open(join(directory, entryName(key)), reading)
     try {
       const status = await file.stat()
       if (!status.isFile() || status.size > maxBytes || !isOurs(status)) {
@@ -34,9 +36,15 @@ export const read = async (directory: string, key: string): Promise<Option.Optio
     }
   } catch (error) {
     if (isMissing(error)) return Option.none()
-    throw error
+    throw isLink(error) ? Object.assign(new Error("not an entry"), { code: notAnEntry }) : error
   }
 }
+
+/** Opening a named pipe would wait for its writer; a link may have been left by another user, and lead to a file of ours. */
+const reading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)
+
+/** FreeBSD says EMLINK. */
+const isLink = (error: unknown): boolean => codeOf(error) === "ELOOP" || codeOf(error) === "EMLINK"
 
 /** In a directory that is open to others, one of them could leave an entry for us. Windows has no such owners and modes. */
 const isOurs = ({ mode, uid }: Stats): boolean =>

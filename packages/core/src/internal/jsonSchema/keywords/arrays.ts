@@ -72,7 +72,7 @@ const addContains = (place: Place): void => {
     let sure = 0
     let possible = 0
     for (let i = 0; i < value.length; i++) {
-      const verdict = run.insideQuietly(node, value[i])
+      const verdict = run.aside(node, value[i])
       if (verdict !== Invalid) possible++
       if (verdict === Valid) {
         sure++
@@ -113,7 +113,7 @@ export const unevaluatedItems = (node: Node): Check<ReadonlyArray<unknown>> => (
     if (evaluated.hasItem(i)) continue
     verdict = both(
       verdict,
-      evaluated.isUncertain ? perhaps(run.insideQuietly(node, value[i])) : run.inside(node, value[i], i)
+      evaluated.isUncertain ? perhaps(run.aside(node, value[i])) : run.inside(node, value[i], i)
     )
     if (run.isSettled(verdict)) return both(verdict, Unknown)
   }

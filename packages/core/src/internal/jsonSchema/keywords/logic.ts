@@ -54,10 +54,7 @@ const oneOfThem = (nodes: ReadonlyArray<Node>): Check<unknown> => (value, run) =
 }
 
 const noneOf = (node: Node): Check<unknown> => (value, run) => {
-  const outer = run.evaluated
-  run.evaluated = undefined
-  const verdict = opposite(run.quietly(node, value))
-  run.evaluated = outer
+  const verdict = opposite(run.aside(node, value))
   return verdict === Invalid ? run.fail("is what the schema forbids") : verdict
 }
 
@@ -65,8 +62,9 @@ const conditional = (condition: Node, yes: Node | undefined, no: Node | undefine
   const verdict = run.branchQuietly(condition, value)
   if (verdict === Valid) return yes === undefined ? Valid : run.branch(yes, value)
   if (verdict === Invalid) return no === undefined ? Valid : run.branch(no, value)
-  const ifYes = yes === undefined ? Valid : run.branchQuietly(yes, value)
-  const ifNo = no === undefined ? Valid : run.branchQuietly(no, value)
+  // One of the two counts, and which one is not known: nothing is evaluated for certain.
+  const ifYes = yes === undefined ? Valid : run.aside(yes, value)
+  const ifNo = no === undefined ? Valid : run.aside(no, value)
   if (run.evaluated !== undefined) run.evaluated.isUncertain = true
   if (ifYes !== ifNo) return Unknown
   return ifYes === Invalid ? run.fail("fits neither of two ways") : ifYes

@@ -112,12 +112,12 @@ const member = ({ additional, patterns, properties }: Members, name: string, ite
       verdict = both(verdict, run.inside(node, item, name))
     } else if (matches === undefined) {
       isPerhapsKnown = true
-      const inner = perhaps(run.insideQuietly(node, item))
+      const inner = perhaps(run.aside(node, item))
       verdict = both(verdict, inner === Valid ? Valid : run.unknown("a pattern of names can't be decided"))
     }
   }
   if (!isKnown && additional !== undefined) {
-    const inner = isPerhapsKnown ? perhaps(run.insideQuietly(additional, item)) : run.inside(additional, item, name)
+    const inner = isPerhapsKnown ? perhaps(run.aside(additional, item)) : run.inside(additional, item, name)
     verdict = both(verdict, inner === Unknown ? run.unknown("a pattern of names can't be decided") : inner)
   }
   const { evaluated } = run
@@ -135,7 +135,7 @@ const addNames = (place: Place): void => {
     let verdict: Verdict = Valid
     for (const name of Object.keys(value)) {
       if (value[name] === undefined) continue
-      const inner = run.insideQuietly(node, name)
+      const inner = run.aside(node, name)
       verdict = both(verdict, inner === Valid || inner === Unknown ? inner : run.failAt(name, "has a name not allowed"))
       if (run.isSettled(verdict)) return both(verdict, Unknown)
     }
@@ -184,7 +184,7 @@ export const unevaluatedProperties = (node: Node): Check<JsonRecord> => (value, 
     if (item === undefined || evaluated.hasProperty(name)) continue
     verdict = both(
       verdict,
-      evaluated.isUncertain ? perhaps(run.insideQuietly(node, item)) : run.inside(node, item, name)
+      evaluated.isUncertain ? perhaps(run.aside(node, item)) : run.inside(node, item, name)
     )
     if (run.isSettled(verdict)) return both(verdict, Unknown)
   }

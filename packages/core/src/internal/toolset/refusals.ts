@@ -1,0 +1,70 @@
+/**
+ * Why a call is not made.
+ *
+ * Owns: which error says so, and whom it is about. Nothing has run.
+ */
+import * as McpError from "../../McpError.js"
+import type { PendingApproval } from "../../ToolApproval.js"
+import type { ToolIdentity } from "../../ToolNaming.js"
+import type { AgentTool } from "../../Toolset.js"
+import { owners } from "../errors/owners.js"
+
+/** A tool, by its name or by what tells it. */
+export type Asked = string | ToolIdentity
+
+export const gone = (tool: AgentTool): McpError.ToolNotFound =>
+  new McpError.ToolNotFound({
+    server: tool.server,
+    operation: "tools/call",
+    executed: "no",
+    tool: McpError.displayName(tool.tool),
+    detail: "its server does not list it any more"
+  })
+
+/** It was decided about twice, and was another one each time. */
+export const changing = (tool: AgentTool): McpError.ToolNotFound =>
+  new McpError.ToolNotFound({
+    server: tool.server,
+    operation: "tools/call",
+    executed: "no",
+    tool: McpError.displayName(tool.tool),
+    detail: "its server changes it while it is decided about"
+  })
+
+/** What a name means is for the toolset to say. */
+const ownerOf = (asked: Asked): string =>
+  typeof asked === "string" ? owners.toolset : McpError.displayName(asked.server)
+
+/** Nothing is known of any tool any more. */
+export const ended = (
+  asked: Asked,
+  { detail, reason }: McpError.ConnectionUnavailable
+): McpError.ConnectionUnavailable =>
+  new McpError.ConnectionUnavailable({
+    server: ownerOf(asked),
+    operation: "tools/call",
+    executed: "no",
+    reason,
+    detail
+  })
+
+/** The same for a tool that does not exist and for one that is not shown. */
+export const notFound = (asked: Asked, detail = "it is not among the tools that may be used"): McpError.ToolNotFound =>
+  new McpError.ToolNotFound({
+    server: ownerOf(asked),
+    operation: "tools/call",
+    executed: "no",
+    tool: McpError.displayName(typeof asked === "string" ? asked : asked.tool),
+    detail
+  })
+
+/** What is done where an approval can't be used. */
+export const approving = "approve"
+
+export const unusable = (pending: PendingApproval, problem: string): McpError.ConfigInvalid =>
+  new McpError.ConfigInvalid({
+    server: McpError.displayName(pending.server),
+    operation: approving,
+    executed: "no",
+    problems: [{ field: "pending", problem }]
+  })
