@@ -40,7 +40,9 @@ const options: ReadonlyMap<string, string> = new Map([
 /** Where to look, for a todo: `"command" of "files" in /home/ada/mcp.json`, `--command`. */
 export const field = (name: string, on: string, surroundings: Surroundings): string => {
   const shown = `"${line(name, 128)}"`
-  if (surroundings.configFile !== commandLine) return `${shown} of "${McpError.displayName(on)}" in ${file(surroundings)}`
+  if (surroundings.configFile !== commandLine) {
+    return `${shown} of "${McpError.displayName(on)}" in ${file(surroundings)}`
+  }
   return options.get(name.split(/[.[]/, 1)[0]!) ?? `${shown} of a configuration file`
 }
 
