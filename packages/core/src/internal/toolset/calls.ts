@@ -16,7 +16,16 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import * as ToolApproval from "../../ToolApproval.js"
 import type * as ToolNaming from "../../ToolNaming.js"
 import type * as ToolOutput from "../../ToolOutput.js"
-import type { AgentTool, CallError, CallHook, CallOptions, OutgoingCall, ToolResult } from "../../Toolset.js"
+import type {
+  AgentTool,
+  ApproveError,
+  CallError,
+  CallHook,
+  CallOptions,
+  ListError,
+  OutgoingCall,
+  ToolResult
+} from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
 import { inTime } from "../within.js"
@@ -28,6 +37,12 @@ import { isPlainObject } from "./patternList.js"
 import * as Pending from "./pending.js"
 import { idOf, type ToolLists } from "./table.js"
 import type { Parts, Visible } from "./toolset.js"
+
+/** Why there is no call of a tool that need not be approved: who is told of an `McpError`, is settled later. */
+type Unready = ListError<McpError.McpError>
+
+/** The same of one that may need approval. */
+type Unapproved = CallError<McpError.McpError>
 
 type Asked = string | ToolNaming.ToolIdentity
 
@@ -59,14 +74,18 @@ type Next = Parameters<CallHook<never>>[1]
 /** How many used approvals are remembered. */
 const mostUsed = 10_000
 
-export class Calls<Request, R, A> {
+export class Calls<Request, R, A, E> {
   constructor(
-    private readonly parts: Parts<Request, R, A>,
-    private readonly visible: Visible<Request, R, A>,
+    private readonly parts: Parts<Request, R, A, E>,
+    private readonly visible: Visible<Request, R, A, E>,
     private readonly request: Request | undefined
   ) {}
 
-  call<B>(asked: Asked, input: unknown, options?: CallOptions<B>): Effect.Effect<ToolResult<A | B>, CallError, R> {
+  call<B, R2, E2>(
+    asked: Asked,
+    input: unknown,
+    options?: CallOptions<B, R2, E2>
+  ): Effect.Effect<ToolResult<A | B>, CallError<E | E2>, R | R2> {
     return Effect.suspend(() => {
       const ready = this.atOnce(asked, input)
       if (ready === undefined) return this.stepByStep(asked, input, options)
@@ -96,11 +115,11 @@ export class Calls<Request, R, A> {
       : Either.right({ tool, args, connection })
   }
 
-  private stepByStep<B>(
+  private stepByStep<B, R2, E2>(
     asked: Asked,
     input: unknown,
-    options: CallOptions<B> | undefined
-  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    options: CallOptions<B, R2, E2> | undefined
+  ): Effect.Effect<ToolResult<A | B>, CallError<E | E2>, R | R2> {
     const { settings } = this.parts
     return this.after(asked, options, (found) =>
       Effect.flatMap(this.find(asked, settings.id, options), (known) => {
@@ -121,10 +140,10 @@ export class Calls<Request, R, A> {
       }))
   }
 
-  approve<B>(
+  approve<B, R2, E2>(
     pending: ToolApproval.PendingApproval,
-    options?: CallOptions<B>
-  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    options?: CallOptions<B, R2, E2>
+  ): Effect.Effect<ToolResult<A | B>, ApproveError<E | E2>, R | R2> {
     // What is approved is what is called, whatever happens to this value meanwhile.
     const args = Canonical.snapshot(pending.arguments) ?? pending.arguments
     const ready = this.after(pending, options, (found) =>
@@ -153,15 +172,16 @@ export class Calls<Request, R, A> {
   // ---------------------------------------------------------------------------------------------
 
   /** The call once everything that comes before it is done. What goes wrong there is told as what goes wrong in it. */
-  private after<B>(
+  private after<F extends CallError, B, R2, E2>(
     asked: Asked,
-    options: CallOptions<B> | undefined,
-    ready: (found: (tool: AgentTool) => AgentTool) => Effect.Effect<Ready, CallError, R>
-  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    options: CallOptions<B, R2, E2> | undefined,
+    ready: (found: (tool: AgentTool) => AgentTool) => Effect.Effect<Ready, F | McpError.McpError, R>
+  ): Effect.Effect<ToolResult<A | B>, F | E | E2, R | R2> {
     return Effect.suspend(() => {
       let tool: AgentTool | undefined = undefined
       return Effect.matchEffect(ready((_) => tool = _), {
-        onFailure: (error) => isForCaller(error) ? Effect.fail(error) : this.failed(tool, asked, error, options),
+        onFailure: (error): Effect.Effect<ToolResult<A | B>, F | E | E2, R | R2> =>
+          isForCaller(error) ? Effect.fail(error) : this.failed(tool, asked, error, options),
         onSuccess: (ready) => this.run(ready, options)
       })
     })
@@ -172,7 +192,7 @@ export class Calls<Request, R, A> {
     asked: Asked,
     where: string,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<AgentTool, CallError, R> {
+  ): Effect.Effect<AgentTool, Unready, R> {
     const { settings, source: { lists }, tables } = this.parts
     return Effect.flatMap(lists.current, (current) => {
       const tool = tables.known(current)?.find(asked)
@@ -188,7 +208,7 @@ export class Calls<Request, R, A> {
     where: string,
     current: ToolLists,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<AgentTool, CallError, R> {
+  ): Effect.Effect<AgentTool, Unready, R> {
     const { tables } = this.parts
     return Effect.gen(this, function*() {
       let table = yield* tables.soon(current)
@@ -233,13 +253,13 @@ export class Calls<Request, R, A> {
   private asItIs(
     tool: AgentTool,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<Current, CallError, R> {
+  ): Effect.Effect<Current, Unready, R> {
     return Effect.flatMap(
       this.parts.source.connection(tool.server),
       (connection) =>
         Effect.flatMap(
           connection.catalog.tools.current,
-          (known): Effect.Effect<Current, CallError, R> =>
+          (known): Effect.Effect<Current, Unready, R> =>
             known === undefined || !known.stale
               ? Effect.succeed({ tool, connection })
               : Effect.map(this.readAnew(tool, connection as Connection, options), (tool) => ({ tool }))
@@ -251,7 +271,7 @@ export class Calls<Request, R, A> {
     tool: AgentTool,
     { catalog: { tools }, inTime }: Connection,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<AgentTool, CallError, R> {
+  ): Effect.Effect<AgentTool, Unready, R> {
     return Effect.flatMap(inTime(tools.get, "tools/call", options), (read) => {
       // What an earlier run has left is enough to show a tool, and not to call it.
       if (read.origin === "store" && read.error !== undefined) {
@@ -275,7 +295,7 @@ export class Calls<Request, R, A> {
     return kept === undefined ? Either.left(McpError.unwritable(tool.server, "tools/call")) : Either.right(kept)
   }
 
-  private unlessApprovalIsNeeded(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<void, CallError, R> {
+  private unlessApprovalIsNeeded(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<void, Unapproved, R> {
     const { id, approvalExpiresIn, of } = this.parts.settings
     const { approval } = of(tool.server)
     if (approval === ToolApproval.never) return Effect.void
@@ -338,10 +358,10 @@ export class Calls<Request, R, A> {
   // The call
   // ---------------------------------------------------------------------------------------------
 
-  private run<B>(
+  private run<B, R2, E2>(
     { args, connection, tool }: Ready,
-    options: CallOptions<B> | undefined
-  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    options: CallOptions<B, R2, E2> | undefined
+  ): Effect.Effect<ToolResult<A | B>, E | E2, R | R2> {
     const { onToolError, output, validateOutput } = this.parts.settings.of(tool.server)
     const call: OutgoingCall = Object.freeze({
       server: tool.server,
@@ -376,7 +396,7 @@ export class Calls<Request, R, A> {
     tool: AgentTool,
     connection: McpConnection.McpConnection | undefined,
     call: OutgoingCall,
-    options: CallOptions<unknown> | undefined
+    options: McpConnection.CallOptions | undefined
   ): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError, R> {
     return connection !== undefined
       ? this.sendOver(connection, tool, call, options)
@@ -390,7 +410,7 @@ export class Calls<Request, R, A> {
     connection: McpConnection.McpConnection,
     tool: AgentTool,
     call: OutgoingCall,
-    options: CallOptions<unknown> | undefined
+    options: McpConnection.CallOptions | undefined
   ): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError, R> {
     const wire = options === undefined ? undefined : wireOf(options)
     const { around, meta } = this.parts.options
@@ -486,17 +506,19 @@ export class Calls<Request, R, A> {
   }
 
   /** A text for the model in the place of the error, or the error. */
-  private failed<B>(
+  private failed<R2, E2>(
     tool: AgentTool | undefined,
     asked: Asked,
     error: McpError.McpError,
-    options: CallOptions<B> | undefined
-  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    options: CallOptions<unknown, R2, E2> | undefined
+  ): Effect.Effect<ToolResult<never>, E | E2, R | R2> {
     const server = tool?.server ?? error.server
-    const failure = options?.failure ?? this.parts.settings.of(server).failure
     const name = tool?.name ?? (typeof asked === "string" ? asked : idOf(asked.server, asked.tool))
     const call = { server, tool: tool?.tool ?? name, name: McpError.displayText(name, 256) }
-    return Effect.map(Failure.handle(failure, error, call), (text) => ({ _tag: "Failure", tool, text, error }))
+    const told: Effect.Effect<string, E | E2, R | R2> = options?.failure === undefined
+      ? Failure.handle(this.parts.settings.of(server).failure, error, call)
+      : Failure.handle(options.failure, error, call)
+    return Effect.map(told, (text) => ({ _tag: "Failure", tool, text, error }))
   }
 }
 
@@ -506,7 +528,7 @@ const isAsked = (tool: AgentTool, asked: Asked): boolean =>
 const identityOf = ({ server, tool }: AgentTool): ToolNaming.ToolIdentity => ({ server, tool })
 
 /** What no model is told, because it is the caller who has to do something. */
-const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> =>
+const isForCaller = (error: Unapproved): error is CallError =>
   error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash"
 
 const isThenable = (u: unknown): u is PromiseLike<unknown> =>
