@@ -233,7 +233,6 @@ describe("a toolbox", () => {
   it("policies, filters and names", () => {
     expect<Fails<Extract<ReturnType<ToolFilter.ToolFilter["decide"]>, object>>>().type.toBe<never>()
     expect<Fails<Extract<ReturnType<ToolApproval.ToolApproval["decide"]>, object>>>().type.toBe<never>()
-    expect<Fails<Extract<ReturnType<typeof ToolFilter.evaluateAll>, Effect.Effect<unknown>>>>().type.toBe<never>()
     expect<Fails<typeof ToolNaming.prefixed.names>>().type.toBe<ToolNaming.NamesClash>()
     expect<ToolFailure.ToolFailure>().type.toBeAssignableFrom<(error: Any) => string>()
     expect<ToolFailure.ToolFailure>().type.not.toBeAssignableFrom<(error: Any) => Effect.Effect<string, Error>>()

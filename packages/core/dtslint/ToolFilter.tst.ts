@@ -73,9 +73,6 @@ describe("ToolFilter", () => {
     expect(byName.decide(tool, "docs", { agent: { name: "x" }, runContext: 1 })).type.toBe<
       boolean | Effect.Effect<boolean, never, Rights>
     >()
-    expect(ToolFilter.evaluateAll(byAgent, "docs", [tool], undefined)).type.toBe<
-      ReadonlyArray<McpProtocol.Tool> | Effect.Effect<ReadonlyArray<McpProtocol.Tool>>
-    >()
     expect(byAgent.decide).type.not.toBeCallableWith(
       tool,
       "docs",

@@ -31,6 +31,7 @@ import type * as Catalog from "./Catalog.js"
 import * as Identity from "./internal/catalog/identity.js"
 import * as Stored from "./internal/catalog/stored.js"
 import * as Writes from "./internal/catalog/writes.js"
+import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
 import { within } from "./internal/within.js"
 import type * as McpConfig from "./McpConfig.js"
@@ -237,7 +238,7 @@ export const layer: {
   (): Layer.Layer<CatalogStore, never, KeyValueStore.KeyValueStore>
   (options: Options): Layer.Layer<CatalogStore, McpError.ConfigInvalid, KeyValueStore.KeyValueStore>
 } = (options: Options = {}): Layer.Layer<CatalogStore, never, KeyValueStore.KeyValueStore> => {
-  const checked = Check.check({ maxAge: Check.finiteBound }, { maxAge: defaultMaxAge }, options, "<catalog store>")
+  const checked = Check.check({ maxAge: Check.finiteBound }, { maxAge: defaultMaxAge }, options, owners.catalogStore)
   if (Either.isLeft(checked)) return Layer.fail(checked.left) as never
   const { maxAge } = checked.right
   return Layer.scoped(CatalogStore, Effect.flatMap(KeyValueStore.KeyValueStore, (store) => make(store, maxAge)))

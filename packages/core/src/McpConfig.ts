@@ -14,6 +14,7 @@ import * as Bounds from "./internal/config/bounds.js"
 import { problemsOf } from "./internal/config/problems.js"
 import * as shorthand from "./internal/config/shorthand.js"
 import * as Values from "./internal/config/values.js"
+import { owners } from "./internal/errors/owners.js"
 import * as McpError from "./McpError.js"
 
 export { defaultLimits, defaultTimeouts, type Limits, type Timeouts } from "./internal/config/bounds.js"
@@ -446,12 +447,12 @@ export const decode = (input: Shorthand): Effect.Effect<ServerConfig, McpError.C
  */
 export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpError.ConfigInvalid> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
-    return Effect.fail(invalid("<unnamed>", [{ field: "(root)", problem: "must be an object" }]))
+    return Effect.fail(invalid(owners.unnamed, [{ field: "(root)", problem: "must be an object" }]))
   }
   const { expand, name, transport } = input as {
     readonly [K in "expand" | "name" | "transport"]?: unknown
   }
-  const server = typeof name === "string" && name !== "" ? McpError.displayText(name, 256) : "<unnamed>"
+  const server = typeof name === "string" && name !== "" ? McpError.displayText(name, 256) : owners.unnamed
   if (typeof transport !== "string" || !Object.hasOwn(schemas, transport)) {
     return Effect.fail(
       invalid(server, [{ field: "transport", problem: `must be one of ${Object.keys(schemas).join(", ")}` }])

@@ -8,7 +8,8 @@
  *
  * Every error carries three facts beside its own:
  *
- * - `server`: the configured name of the server.
+ * - `server`: the configured name of the server; where it is about no server, what it is about, in angle brackets, such as
+ *   `<toolset>` or `<manager>`: these are few, and known.
  * - `operation`: what was tried, in words of the protocol (`"tools/call"`) or of the runtime (`"open"`, `"configure"`).
  * - `executed`: whether the server ran the request. `"no"`: certainly not, so sending it again is safe. `"maybe"`: it was
  *   handed to the network or the process, and nothing more is known. `"yes"`: a result came back. Only this decides a

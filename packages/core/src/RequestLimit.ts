@@ -8,6 +8,7 @@
  */
 import * as Effect from "effect/Effect"
 import { Turnstile } from "./internal/engine/turnstile.js"
+import { owners } from "./internal/errors/owners.js"
 import * as McpError from "./McpError.js"
 
 /**
@@ -66,7 +67,7 @@ export const make = (permits: number): Effect.Effect<RequestLimit, McpError.Conf
       ? Effect.succeed(new Limit(permits))
       : Effect.fail(
         new McpError.ConfigInvalid({
-          server: "<all>",
+          server: owners.requestLimit,
           operation: "configure",
           executed: "no",
           problems: [{ field: "requests", problem: "must be a whole number of at least 1" }]

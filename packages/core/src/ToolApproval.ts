@@ -21,14 +21,16 @@ import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { problemsOf } from "./internal/config/problems.js"
+import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
 import * as Rules from "./internal/toolset/approvalRules.js"
+import { isToolRequest } from "./internal/toolset/asker.js"
 import * as Canonical from "./internal/toolset/canonical.js"
 import * as Deciding from "./internal/toolset/decision.js"
 import * as PatternList from "./internal/toolset/patternList.js"
 import * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
-import { isToolRequest, type ToolRequest } from "./ToolRequest.js"
+import type { ToolRequest } from "./ToolRequest.js"
 
 /**
  * @since 0.1.0
@@ -160,7 +162,7 @@ export const destructive: ToolApproval = from((call) =>
   !(call.trusted === true && call.annotations?.readOnlyHint === true)
 )
 
-const owner = "<tool approval>"
+const owner = owners.toolApproval
 
 const checks = {
   otherwise: (value: unknown): Check.Checked<boolean> =>
@@ -266,9 +268,10 @@ const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare(Canonic
  * A call that waits for someone's answer. It holds all that is needed to make the call later, in another process too, and
  * is JSON when it is encoded.
  *
- * `fingerprint` is a digest of server, tool and arguments. A value in which one of them is another than it was can't be
- * made or decoded, so nobody approves one call and gets another by accident. It is no signature: whoever can write to
- * where these values are stored can make up new ones. The arguments are those of the model, and may hold secrets.
+ * `fingerprint` is a digest of toolset, server, tool, name and arguments: of what a person is shown, and of what is called. A
+ * value in which one of them is another than it was can't be made or decoded, so nobody approves one call and gets another
+ * by accident. It is no signature: whoever can write to where these values are stored can make up new ones. The arguments
+ * are those of the model, and may hold secrets.
  *
  * @since 0.1.0
  * @category pending approvals
@@ -292,9 +295,12 @@ export class PendingApproval extends Schema.Class<PendingApproval>("@mcp-runtime
     expiresAt: Schema.optional(Schema.Int),
     fingerprint: Schema.String
   }).pipe(
-    Schema.filter((_) => _.fingerprint === Canonical.fingerprint(_), {
-      message: () => "is not what approval was asked for: the fingerprint is that of another call"
-    })
+    Schema.filter((_) =>
+      !Canonical.isOfThisVersion(_.fingerprint)
+        ? "was made by another version of this library; the call must be made anew"
+        : _.fingerprint === Canonical.fingerprint(_) ||
+          "is not what approval was asked for: the fingerprint is that of another call"
+    )
   )
 ) {}
 
@@ -320,7 +326,7 @@ export const decode = (json: unknown): Either.Either<PendingApproval, McpError.C
     decodeUnknown(json),
     (error) =>
       new McpError.ConfigInvalid({
-        server: "<pending approval>",
+        server: owners.pendingApproval,
         operation: "approve",
         executed: "no",
         problems: problemsOf(error)

@@ -19,14 +19,15 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
+import { isToolRequest } from "./internal/toolset/asker.js"
 import * as Decision from "./internal/toolset/decision.js"
-import * as Listing from "./internal/toolset/listing.js"
 import * as NameMatcher from "./internal/toolset/nameMatcher.js"
 import * as PatternList from "./internal/toolset/patternList.js"
 import type * as McpError from "./McpError.js"
 import type * as McpProtocol from "./McpProtocol.js"
-import { isToolRequest, type ToolRequest } from "./ToolRequest.js"
+import type { ToolRequest } from "./ToolRequest.js"
 
 /**
  * @since 0.1.0
@@ -113,20 +114,6 @@ export interface DynamicOptions {
 }
 
 /**
- * @since 0.1.0
- * @category options
- */
-export interface ListOptions {
-  /** How many decisions are made at once, where they take time. Default: 16. */
-  readonly concurrency?: number | undefined
-  /**
-   * How long all decisions together may take. Then what is decided holds, and every other tool is excluded. Positive
-   * and finite. Default: 30 seconds.
-   */
-  readonly maxTotal?: Duration.DurationInput | undefined
-}
-
-/**
  * Whether a value is a filter that was made here.
  *
  * @since 0.1.0
@@ -164,7 +151,7 @@ export const all: ToolFilter = make(() => true)
  */
 export const none: ToolFilter = make(() => false)
 
-const owner = "<tool filter>"
+const owner = owners.toolFilter
 
 /**
  * A filter from lists of patterns that someone wrote down, in a file for example. Fails with one problem for each field
@@ -357,40 +344,6 @@ export const and = <Filters extends ReadonlyArray<ToolFilter.Any>>(
     allowed: given.flatMap((_) => _.allowed)
   })
 }
-
-const listChecks = {
-  concurrency: (value: unknown): Check.Checked<number> =>
-    Number.isSafeInteger(value) && (value as number) >= 1
-      ? Either.right(value as number)
-      : Either.left("must be a whole number of at least 1"),
-  maxTotal: Check.finiteBound
-}
-
-const listDefaults = { concurrency: 16, maxTotal: 30_000 }
-
-/**
- * The tools of one server that are shown, in the same order: the same list where these are all. At once, where no effect
- * is needed. Functions of a filter are asked when this is called; the effects that they return are run with the one that
- * is returned.
- *
- * @since 0.1.0
- * @category evaluation
- */
-export const evaluateAll = <Request, R>(
-  filter: ToolFilter<Request, R>,
-  server: string,
-  tools: ReadonlyArray<McpProtocol.Tool>,
-  request: Request | undefined,
-  options?: ListOptions
-): ReadonlyArray<McpProtocol.Tool> | Effect.Effect<ReadonlyArray<McpProtocol.Tool>, never, R> =>
-  filter === all ? tools : Listing.keep(
-    server,
-    tools,
-    (tool) => filter.decide(tool, server, request),
-    options === undefined
-      ? listDefaults
-      : Either.getOrThrowWith(Check.check(listChecks, listDefaults, options, owner), (error) => error)
-  )
 
 /**
  * The patterns of `allow` that mean none of these tools: probably misspelt. Each once, in the order in which they were

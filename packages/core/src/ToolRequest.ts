@@ -20,18 +20,6 @@ export interface ToolRequest<out Agent = unknown, out RunContext = unknown> {
 }
 
 /**
- * Whether a value has both: an agent and a run context that are neither `undefined` nor `null`.
- *
- * @since 0.1.0
- * @category guards
- */
-export const isToolRequest = (u: unknown): u is ToolRequest => {
-  if (typeof u !== "object" || u === null) return false
-  const { agent, runContext } = u as Partial<ToolRequest>
-  return agent !== undefined && agent !== null && runContext !== undefined && runContext !== null
-}
-
-/**
  * A filter has to know which agent asks in which run, and was not told. Nothing was listed.
  *
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * What a model is told of a tool: its words, and the schema of its arguments.
+ * What a model is told of the arguments of a tool: their schema.
  *
  * Owns: the strict subset of JSON Schema that models can be held to, and the way back from what they answer under it.
  * May not touch: the tool. A schema is kept verbatim as its server sent it; everything here is derived from it, and what
@@ -10,7 +10,7 @@
 import { convert } from "./internal/toolset/strict.js"
 import { own } from "./internal/toolset/strictDocument.js"
 import { withoutFillIns as takeBack } from "./internal/toolset/strictFillIns.js"
-import type { JsonObject, Tool } from "./McpProtocol.js"
+import type { JsonObject } from "./McpProtocol.js"
 
 /**
  * A schema for a model, and whether the model can be held to it.
@@ -126,21 +126,3 @@ export const normalized = (schema: JsonObject): JsonObject => {
   if (Object.isFrozen(schema)) withProperties.set(schema, made)
   return made
 }
-
-/**
- * What a tool is called for people: its title, else that of its annotations.
- *
- * @since 0.1.0
- * @category words
- */
-export const titleOf = (tool: Tool): string | undefined => said(tool.title) ?? said(tool.annotations?.title)
-
-/**
- * What a model is told that a tool does: its description, else its title, else nothing.
- *
- * @since 0.1.0
- * @category words
- */
-export const describe = (tool: Tool): string => said(tool.description) ?? titleOf(tool) ?? ""
-
-const said = (text: unknown): string | undefined => typeof text === "string" && text !== "" ? text : undefined

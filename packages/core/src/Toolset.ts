@@ -71,7 +71,10 @@ export interface AgentTool {
  */
 export interface ToolList {
   readonly tools: ReadonlyArray<AgentTool>
-  /** The servers whose tools are not there, or may be out of date, and why. */
+  /**
+   * The servers whose tools are not there, or may be out of date, and why. `UnknownServer`: a name in `only` or `servers` that no
+   * server has, so that what is settled for it holds for nobody.
+   */
   readonly problems: ReadonlyArray<{ readonly server: string; readonly error: McpError.McpError }>
 }
 
@@ -202,11 +205,14 @@ export interface ToolsetParts<
   out Around,
   out OnServerError
 > extends ServerParts<Filter, Approval, Failure, Output> {
-  /** The name of the toolset, which pending approvals and recorded tools remember. Default: `"tools"`. */
+  /**
+   * The name of the toolset, which pending approvals and recorded tools remember. Toolsets with the same one answer each other's
+   * approvals: one for each policy, the same in every process. Default: `"tools"`.
+   */
   readonly id?: string | undefined
-  /** The servers whose tools are in it. Default: all that are active. */
+  /** The servers whose tools are in it. One that nobody has configured is a problem of the listing. Default: all that are active. */
   readonly only?: ReadonlyArray<string> | undefined
-  /** What is settled otherwise for single servers. */
+  /** What is settled otherwise for single servers. One that nobody has configured is a problem of the listing. */
   readonly servers?: Servers | undefined
   /** Default: `ToolNaming.prefixed`. */
   readonly naming?: ToolNaming.ToolNaming | undefined
@@ -388,8 +394,8 @@ export interface Toolbox<out R, out A, out E = never, out L = never> {
     R | CallOptions.Context<O>
   >
   /**
-   * Makes the call that waited for approval. It is not asked for again, and each is made once: it is used up even where the
-   * call fails before anything is sent.
+   * Makes the call that waited for approval. It is not asked for again, and each is made once, whichever toolset over the same
+   * manager or connection it is approved through: it is used up even where the call fails before anything is sent.
    */
   readonly approve: <O extends CallOptions.Any = {}>(
     pending: ToolApproval.PendingApproval,

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { McpError } from "@mcp-runtime/core"
-import { FastCheck, Schema } from "effect"
+import { McpConfig, McpError, RequestLimit, RetryPolicy, ToolApproval, ToolFilter, Toolset } from "@mcp-runtime/core"
+import { Effect, FastCheck, Schema } from "effect"
+import * as Owners from "../src/internal/errors/owners.js"
 
 const about = { server: "files", operation: "tools/call", executed: "maybe" } as const
 const exit = { code: 3, signal: null }
@@ -216,6 +217,49 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
 
 const decode = Schema.decodeUnknownSync(McpError.McpError)
 const encode = Schema.encodeSync(McpError.McpError)
+
+describe("what an error is about", () => {
+  const messageOf = (server: string) =>
+    new McpError.ToolNotFound({ server, operation: "tools/call", executed: "no", tool: "x", detail: "d" }).message
+
+  it("is called a server where it is one, and what it is where it is none", () => {
+    const said = `: tools/call: there is no tool "x": d`
+    assert.strictEqual(messageOf("files"), `MCP server "files"${said}`)
+    // A server may have any name.
+    assert.strictEqual(messageOf("<files>"), `MCP server "<files>"${said}`)
+    assert.strictEqual(messageOf("constructor"), `MCP server "constructor"${said}`)
+    for (const owner of Object.values(Owners.owners)) {
+      assert.match(owner, /^<[a-z ]+>$/)
+      assert.strictEqual(messageOf(owner), `${Owners.words.get(owner)}${said}`)
+      assert.notInclude(messageOf(owner), "<")
+    }
+    assert.strictEqual(messageOf("<manager>"), `manager${said}`)
+    assert.strictEqual(messageOf("<unnamed>"), `MCP server without a name${said}`)
+  })
+
+  it("that is no server is said by whoever makes it", () => {
+    const aboutOf = (wrong: Effect.Effect<unknown, McpError.ConfigInvalid>) =>
+      Effect.runSync(Effect.flip(wrong)).message.split(":")[0]
+    const messages = [
+      RequestLimit.make(0),
+      Toolset.make("none" as never),
+      ToolFilter.decodeNames([]),
+      ToolApproval.make([] as never),
+      ToolApproval.decode({}),
+      RetryPolicy.make({ base: -1 }),
+      McpConfig.decodeUnknown(1)
+    ].map((_) => aboutOf(_))
+    assert.deepStrictEqual(messages, [
+      "request limit",
+      "toolset",
+      "tool filter",
+      "tool approval",
+      "pending approval",
+      "retry policy",
+      "MCP server without a name"
+    ])
+  })
+})
 
 describe("McpError", () => {
   it("the samples cover the family", () => {

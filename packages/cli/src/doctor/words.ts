@@ -69,8 +69,11 @@ export const advice = (
 
 /** The message without what it has in common with every message. */
 export const said = (error: McpError.McpError): string => {
-  const prefix = `MCP server "${error.server}": ${error.operation}: `
-  return error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message
+  const operation = `: ${error.operation}: `
+  // What is about no server, such as `<manager>`, says so without the brackets.
+  const prefix = [`MCP server "${error.server}"`, error.server.slice(1, -1)].map((_) => _ + operation)
+    .find((_) => error.message.startsWith(_))
+  return prefix === undefined ? error.message : error.message.slice(prefix.length)
 }
 
 export const seconds = (millis: number): string =>

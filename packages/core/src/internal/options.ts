@@ -8,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as McpError from "../McpError.js"
+import { owners } from "./errors/owners.js"
 
 /** A value that can be used, or what is allowed instead. */
 export type Checked<A> = Either.Either<A, string>
@@ -98,7 +99,7 @@ export const check = <C extends Checks>(
   checks: C,
   defaults: { readonly [K in keyof C]: unknown },
   options: unknown,
-  owner = "<retry policy>"
+  owner: string = owners.retryPolicy
 ): Either.Either<Values<C>, McpError.ConfigInvalid> => {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     return invalid(owner, [{ field: "(root)", problem: "must be an object" }])

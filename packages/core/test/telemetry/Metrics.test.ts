@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CatalogStore, McpConnection, McpError, McpManager, McpMetrics, type McpProtocol } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Effect, Exit, Fiber, Metric, TestClock } from "effect"
+import { Deferred, Effect, Exit, Fiber, Metric, TestClock } from "effect"
 import { memory, storedTools, tool } from "../catalog/kit.js"
 import {
   connect,
@@ -299,6 +299,39 @@ describe("requests", () => {
       const connection = yield* manager.connection(name)
       yield* Effect.exit(McpConnection.listPrompts(connection, { replay: "never" }))
       assert.strictEqual(sumOf(name, failures), 1)
+    }))
+
+  it.scoped("a list that nobody had called for fails whoever has come to wait for it: once, as any other", () =>
+    Effect.gen(function*() {
+      for (const readers of [0, 1, 3]) {
+        const name = freshName()
+        const config = { name, ...stdio }
+        const open = yield* Deferred.make<void>()
+        const broken = Effect.fail(new ScriptedServer.RpcError({ code: -32603, message: "" }))
+        const server = yield* ScriptedServer.make({
+          name,
+          config: config as never,
+          handlers: { "tools/list": () => Effect.zipRight(Deferred.await(open), broken) }
+        })
+        const manager = yield* McpManager.make({ servers: [config] }).pipe(
+          Effect.provide([ScriptedServer.layer(server), CatalogStore.layerNone])
+        )
+        const connecting = yield* forkExit(manager.connectAll)
+        yield* server.awaitReceived("tools/list")
+        const { catalog } = yield* manager.connection(name)
+        const reading = yield* Effect.forEach(Array.from({ length: readers }), () => forkExit(catalog.tools.get))
+        // Who has left was given nothing.
+        yield* Fiber.interrupt(yield* forkExit(catalog.tools.get))
+        yield* settled
+        yield* Deferred.succeed(open, undefined)
+        for (const fiber of reading) assert.isTrue(Exit.isFailure(yield* Fiber.join(fiber)))
+        yield* Fiber.join(connecting)
+        assert.strictEqual((yield* server.receivedOf("tools/list")).length, 1)
+        assert.deepStrictEqual(
+          pointsOf(name, failures),
+          readers === 0 ? {} : { "error.type=-32603 mcp.method.name=tools/list mcp.runtime.executed=maybe": 1 }
+        )
+      }
     }))
 
   it.scoped("a call whose tool can't be looked up is the failure of a call", () =>

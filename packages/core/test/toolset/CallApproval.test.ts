@@ -2,11 +2,13 @@
  * Calls that a person has to approve: nothing is sent before, and each approval is good for one call.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type McpProtocol, ToolApproval, ToolFilter, ToolNaming } from "@mcp-runtime/core"
-import type * as Toolset from "@mcp-runtime/core/Toolset"
+import { type McpConnection, type McpProtocol, ToolApproval, ToolFilter, ToolNaming } from "@mcp-runtime/core"
+import * as Toolset from "@mcp-runtime/core/Toolset"
 import { Context, Effect, Either, Exit, Fiber, TestClock } from "effect"
 import { ending, failed, pendingOf, problemsOf, schema, sentArguments, succeeded, told } from "./calling.js"
 import * as Kit from "./kit.js"
+
+type Connection = McpConnection.McpConnection
 
 const who = { agent: { name: "a" }, runContext: { user: "u" } }
 
@@ -232,6 +234,44 @@ describe("what waits for approval", () => {
       assert.strictEqual((yield* a.calls).length, 1)
     }))
 
+  for (const kind of ["connections", "a manager"] as const) {
+    it.scoped(`is made once, also where each agent has a toolset of its own over the same source (${kind})`, () =>
+      Effect.gen(function*() {
+        const a = yield* Kit.server("a", ["x"])
+        const source = kind === "connections" ? yield* Kit.connections([a]) : (yield* Kit.managed([a])).manager
+        // A list of connections may be made anew as well.
+        const toolbox = Effect.map(
+          Effect.suspend(() => Toolset.make(Array.isArray(source) ? [...source] : source, always)),
+          (_) => _.for()
+        )
+        const [first, second, third] = yield* Effect.all([toolbox, toolbox, toolbox])
+        const [approved, rejected] = [yield* pendingOf(first.call("a__x")), yield* pendingOf(first.call("a__x"))]
+        assert.strictEqual(yield* ending(second.approve(elsewhere(approved))), "a x")
+        assert.strictEqual(yield* ending(second.reject(rejected, "no")), "Rejected no")
+        for (const pending of [approved, rejected]) {
+          for (const answer of [first.approve(pending), third.approve(pending), third.reject(pending)]) {
+            assert.strictEqual(refusalOf(yield* Effect.exit(answer)), "pending: was answered already")
+          }
+        }
+        assert.strictEqual((yield* a.calls).length, 1)
+      }))
+  }
+
+  it.scoped("is made once over lists of connections that share only its own", () =>
+    Effect.gen(function*() {
+      const [a, b] = (yield* Kit.connections(yield* Kit.servers({ a: ["x"], b: ["x"] }))) as [Connection, Connection]
+      const both = (yield* Toolset.make([a, b], always)).for()
+      const alone = (yield* Toolset.make([b], always)).for()
+      const pending = yield* pendingOf(both.call("b__x"))
+      yield* succeeded(alone.approve(pending))
+      assert.strictEqual(refusalOf(yield* Effect.exit(both.approve(pending))), "pending: was answered already")
+      // Whoever does not have its server can't run it, and answers it once all the same.
+      const other = yield* pendingOf(both.call("b__x"))
+      const without = (yield* Toolset.make([a], always)).for()
+      assert.strictEqual(yield* ending(without.approve(other)), "Failure ToolNotFound")
+      assert.strictEqual(refusalOf(yield* Effect.exit(without.approve(other))), "pending: was answered already")
+    }))
+
   it.scoped("runs once where twenty approve it at the same time", () =>
     Effect.gen(function*() {
       const a = yield* Kit.server("a", ["x"])
@@ -323,6 +363,7 @@ describe("what waits for approval", () => {
       const changes: ReadonlyArray<object> = [
         { tool: "y" },
         { server: "b" },
+        { name: "a__harmless" },
         { arguments: { n: 2 } },
         { arguments: { n: 1, m: 1 } },
         { arguments: [] },

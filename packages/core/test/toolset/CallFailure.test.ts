@@ -46,10 +46,19 @@ describe("a failure", () => {
       assert.deepStrictEqual([failure.tool?.id, failure.text, failure.error._tag], ["a/x", "text", "RemoteError"])
       const none = yield* failed(call("a__none"))
       assert.strictEqual(none.tool, undefined)
+      assert.strictEqual(
+        none.error.message,
+        `toolset: tools/call: there is no tool "a__none": it is not among the tools that may be used`
+      )
+      const identity = yield* failed(call({ server: "a", tool: "none" }))
+      assert.include(identity.error.message, `MCP server "a": tools/call: there is no tool "none"`)
+      const sdk = yield* failed(call("a__none", {}, { failure: ToolFailure.openAiAgents }))
+      assert.include(sdk.text, `Error invoking MCP tool a__none: there is no tool "a__none"`)
       yield* failed(call("a__x", "{"))
       assert.deepStrictEqual(calls, [
         ["RemoteError", { server: "a", tool: "x", name: "a__x" }],
-        ["ToolNotFound", { server: "tools", tool: "a__none", name: "a__none" }],
+        ["ToolNotFound", { server: "<toolset>", tool: "a__none", name: "a__none" }],
+        ["ToolNotFound", { server: "a", tool: "a/none", name: "a/none" }],
         ["ArgumentsInvalid", { server: "a", tool: "x", name: "a__x" }]
       ])
     }))

@@ -149,7 +149,7 @@ describe("a list", () => {
       all[1]!.way = "forbidden"
       for (
         const { toolset: made } of [
-          { toolset: yield* toolset(all, { only: ["c", "a", "nobody"] }) },
+          { toolset: yield* toolset(all, { only: ["c", "a"], servers: { b: { onToolError: "fail" } } }) },
           yield* managed(all, { only: ["c", "a"] })
         ]
       ) {

@@ -405,7 +405,9 @@ describe("pending", () => {
         (_) => ({ ..._, arguments: {} }),
         (_) => ({ ..._, server: "other" }),
         (_) => ({ ..._, tool: "pay_all" }),
-        (_) => ({ ..._, fingerprint: "0".repeat(64) })
+        (_) => ({ ..._, name: "docs__search" }),
+        (_) => ({ ..._, toolset: "of guests" }),
+        (_) => ({ ..._, fingerprint: `1:${"0".repeat(64)}` })
       ]
       for (const change of changes) {
         const result = read(pending, change)
@@ -418,6 +420,18 @@ describe("pending", () => {
       assert.isFalse(Pending.isIntact(pending))
       Object.assign(pending, { arguments: [1] })
       assert.isFalse(Pending.isIntact(pending))
+    }))
+
+  it.effect("what another version has stored can't be checked, and says so", () =>
+    Effect.gen(function*() {
+      const pending = yield* Pending.make(some)
+      assert.match(pending.fingerprint, /^1:[0-9a-f]{64}$/)
+      for (const fingerprint of [pending.fingerprint.slice(2), `2:${pending.fingerprint.slice(2)}`, ""]) {
+        assert.include(
+          problems(read(pending, (_) => ({ ..._, fingerprint })))[0],
+          "was made by another version of this library; the call must be made anew"
+        )
+      }
     }))
 
   it.effect("what is no pending approval is refused, without its values", () =>

@@ -4,6 +4,8 @@ import * as ToolFilter from "@mcp-runtime/core/ToolFilter"
 import * as ToolRequest from "@mcp-runtime/core/ToolRequest"
 import { Cause, Context, Deferred, Effect, Either, Exit, FastCheck, Fiber, Schema, TestClock } from "effect"
 import { lacksRequest, missingRequest } from "../../src/internal/toolset/asker.js"
+import type * as Listing from "../../src/internal/toolset/listing.js"
+import { shownBy } from "../../src/internal/toolset/listing.js"
 import * as NameMatcher from "../../src/internal/toolset/nameMatcher.js"
 import { settled } from "../connection/kit.js"
 import { processorMillis } from "../processor.js"
@@ -22,8 +24,11 @@ const listed = <Request, R>(
   filter: ToolFilter.ToolFilter<Request, R>,
   list: ReadonlyArray<McpProtocol.Tool>,
   request: Request | undefined,
-  options?: ToolFilter.ListOptions
-) => Effect.suspend(() => run(ToolFilter.evaluateAll(filter, "docs", list, request, options)))
+  bounds?: Partial<Listing.Bounds>
+) =>
+  Effect.suspend(() =>
+    run(shownBy(filter, "docs", list, request, bounds && { concurrency: 16, maxTotal: 30_000, ...bounds }))
+  )
 
 /** A filter that answers this for the tool `odd`, and yes for all others. */
 const odd = (answer: () => unknown, options?: ToolFilter.DynamicOptions) =>
@@ -99,9 +104,9 @@ describe("static", () => {
       tool("silent"),
       tool("lies", { readOnlyHint: "yes" as never })
     ]
-    assert.strictEqual(names(atOnce(ToolFilter.evaluateAll(ToolFilter.readOnly, "docs", some, undefined))), "reads")
+    assert.strictEqual(names(atOnce(shownBy(ToolFilter.readOnly, "docs", some, undefined))), "reads")
     const quiet = ToolFilter.annotated((_) => _.readOnlyHint === undefined)
-    assert.strictEqual(names(atOnce(ToolFilter.evaluateAll(quiet, "docs", some, undefined))), "silent")
+    assert.strictEqual(names(atOnce(shownBy(quiet, "docs", some, undefined))), "silent")
   })
 
   it.effect("a predicate that throws, or answers neither, excludes and is told", () =>
@@ -232,7 +237,7 @@ describe("dynamic", () => {
       return tool.name !== "b"
     })
     const list = tools("a", "b")
-    assert.strictEqual(names(atOnce(ToolFilter.evaluateAll(filter, "docs", list, request))), "a")
+    assert.strictEqual(names(atOnce(shownBy(filter, "docs", list, request))), "a")
     assert.strictEqual(seen[0], list[0])
     assert.deepStrictEqual(seen[1], { server: "docs", ...request })
     assert.strictEqual((seen[1] as typeof request).agent, request.agent)
@@ -448,9 +453,9 @@ describe("lists", () => {
   it("the same list where nothing is excluded", () => {
     const list = tools("a", "b")
     for (const filter of [ToolFilter.all, ToolFilter.allow("*"), ToolFilter.and(), ToolFilter.block("c")]) {
-      assert.strictEqual(atOnce(ToolFilter.evaluateAll(filter, "docs", list, undefined)), list)
+      assert.strictEqual(atOnce(shownBy(filter, "docs", list, undefined)), list)
     }
-    assert.notStrictEqual(atOnce(ToolFilter.evaluateAll(ToolFilter.block("a"), "docs", list, undefined)), list)
+    assert.notStrictEqual(atOnce(shownBy(ToolFilter.block("a"), "docs", list, undefined)), list)
   })
 
   it.effect("the same list too where it takes time, and the same order whatever ends first", () =>
@@ -501,7 +506,7 @@ describe("lists", () => {
     Effect.gen(function*() {
       let role = "admin"
       const filter = ToolFilter.dynamic(() => Effect.map(Effect.yieldNow(), () => role === "admin"))
-      const listing = run(ToolFilter.evaluateAll(filter, "docs", tools("a"), request))
+      const listing = run(shownBy(filter, "docs", tools("a"), request))
       assert.strictEqual(names(yield* listing), "a")
       role = "guest"
       assert.strictEqual(names(yield* listing), "")
@@ -539,20 +544,11 @@ describe("lists", () => {
     const times: Array<number> = []
     for (let i = 0; i < 10; i++) {
       const from = processorMillis()
-      const seen = atOnce(ToolFilter.evaluateAll(filter, "docs", list, request))
+      const seen = atOnce(shownBy(filter, "docs", list, request))
       times.push(processorMillis() - from)
       assert.isAbove(seen.length, 1000)
     }
     assert.isBelow(Math.min(...times), 50)
-  })
-
-  it("options that are none are refused", () => {
-    for (const options of [{ concurrency: 0 }, { concurrency: 1.5 }, { maxTotal: 0 }, { maxTotal: Infinity }]) {
-      assert.throws(
-        () => ToolFilter.evaluateAll(ToolFilter.none, "docs", tools("a"), undefined, options),
-        McpError.ConfigInvalid
-      )
-    }
   })
 })
 

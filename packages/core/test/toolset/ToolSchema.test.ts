@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject, Tool } from "@mcp-runtime/core/McpProtocol"
 import * as ToolSchema from "@mcp-runtime/core/ToolSchema"
+import * as Words from "../../src/internal/toolset/words.js"
 import { processorMillis } from "../processor.js"
 
 const parse = (text: string): JsonObject => JSON.parse(text) as JsonObject
@@ -20,14 +21,14 @@ const tool = (fields: Partial<Tool>): Tool => ({ name: "t", inputSchema: {}, ...
 describe("words of a tool", () => {
   it("description, then title, then the annotations' title, then nothing; empty ones don't count", () => {
     const annotations = { title: "of annotations" }
-    assert.strictEqual(ToolSchema.describe(tool({ description: "d", title: "t", annotations })), "d")
-    assert.strictEqual(ToolSchema.describe(tool({ title: "t", annotations })), "t")
-    assert.strictEqual(ToolSchema.describe(tool({ description: "", title: "", annotations })), "of annotations")
-    assert.strictEqual(ToolSchema.describe(tool({ annotations: {} })), "")
-    assert.strictEqual(ToolSchema.describe(tool({})), "")
-    assert.strictEqual(ToolSchema.titleOf(tool({ description: "d", title: "t", annotations })), "t")
-    assert.strictEqual(ToolSchema.titleOf(tool({ description: "d", title: "", annotations })), "of annotations")
-    assert.strictEqual(ToolSchema.titleOf(tool({ description: "d" })), undefined)
+    assert.strictEqual(Words.describe(tool({ description: "d", title: "t", annotations })), "d")
+    assert.strictEqual(Words.describe(tool({ title: "t", annotations })), "t")
+    assert.strictEqual(Words.describe(tool({ description: "", title: "", annotations })), "of annotations")
+    assert.strictEqual(Words.describe(tool({ annotations: {} })), "")
+    assert.strictEqual(Words.describe(tool({})), "")
+    assert.strictEqual(Words.titleOf(tool({ description: "d", title: "t", annotations })), "t")
+    assert.strictEqual(Words.titleOf(tool({ description: "d", title: "", annotations })), "of annotations")
+    assert.strictEqual(Words.titleOf(tool({ description: "d" })), undefined)
   })
 })
 

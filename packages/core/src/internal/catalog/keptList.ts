@@ -21,6 +21,8 @@ import type { Kind, Shelf } from "./shelf.js"
 export interface Source extends Catalog.Source {
   /** As `list`, where no caller has asked for it: it takes no turn from those who call, and waits for none. */
   readonly unattended?: Catalog.Source["list"] | undefined
+  /** What `unattended` has failed with was given to somebody who had asked. */
+  readonly told?: ((kind: Kind, error: McpError.McpError) => void) | undefined
   readonly meter?: Meter | undefined
 }
 
@@ -40,7 +42,16 @@ type Reading<K extends Kind> = Catalog.Snapshot<Catalog.Items[K]>
 /** It can't be read without somebody who waits for it. Never leaves this module. */
 const notNow = Symbol("mcp-runtime/notNow")
 
-type Unread = McpError.McpError | typeof notNow
+/** Nobody had asked when it began, so that nobody else has counted it. Never leaves this module. */
+class Uncounted {
+  counted = false
+
+  constructor(readonly error: McpError.McpError) {}
+}
+
+type Unlisted = McpError.McpError | typeof notNow
+
+type Unread = Unlisted | Uncounted
 
 /** What is stored is stored again after this time, so that it does not get too old while nothing changes. */
 const storedAgainAfter = 24 * 60 * 60 * 1000
@@ -112,24 +123,41 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
 
   /** As the listing of the current generation ends. */
   read(unattended = false): Effect.Effect<Reading<K>, McpError.McpError> {
-    const { source } = this.parts
-    const list = () =>
-      unattended && source.unattended !== undefined ? source.unattended(this.kind) : source.list(this.kind)
     return Effect.flatMap(Spans.current, (span) => {
-      const listing = this.listing(list)
+      const listing = this.listingFor(unattended)
       // It is part of the trace of the first who asks.
       const traced = span === undefined ? listing : Effect.withParentSpan(listing, span)
       return Effect.catchAll(
         this.flights.join(this.shelf.generation, traced),
         // What was under way was nobody's.
-        (error) => error === notNow ? this.read(unattended) : Effect.fail(error)
+        (error) => error === notNow ? this.read(unattended) : Effect.fail(this.given(error, unattended))
       )
     })
   }
 
+  private listingFor(unattended: boolean): Effect.Effect<Reading<K>, Unread> {
+    const { source } = this.parts
+    return unattended && source.unattended !== undefined
+      ? Effect.mapError(
+        this.listing(() => source.unattended!(this.kind)),
+        (error) => error === notNow ? error : new Uncounted(error)
+      )
+      : this.listing(() => source.list(this.kind))
+  }
+
+  /** The first who had asked is the one whose failure it is. */
+  private given(error: McpError.McpError | Uncounted, unattended: boolean): McpError.McpError {
+    if (!(error instanceof Uncounted)) return error
+    if (!unattended && !error.counted) {
+      error.counted = true
+      this.parts.source.told?.(this.kind, error.error)
+    }
+    return error.error
+  }
+
   private listing(
     list: () => Effect.Effect<McpProtocol.Listing<Catalog.Items[K]> | undefined, McpError.McpError>
-  ): Effect.Effect<Reading<K>, Unread> {
+  ): Effect.Effect<Reading<K>, Unlisted> {
     return Effect.suspend(() => {
       const began = this.shelf.begin()
       return list().pipe(
@@ -139,7 +167,7 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
             this.shelf.failed(began, error)
           })
         ),
-        Effect.flatMap((listing): Effect.Effect<Reading<K>, Unread> => {
+        Effect.flatMap((listing): Effect.Effect<Reading<K>, Unlisted> => {
           if (listing === undefined) return Effect.fail(notNow)
           this.parts.source.meter?.catalogRefreshed(this.kind, undefined)
           return Effect.succeed(this.remember(began, listing))

@@ -86,6 +86,7 @@ export const make = (
           meter,
           list: (kind) => listed(kind, undefined),
           unattended: (kind) => listed(kind, unattended),
+          told: (kind, error) => Operations.countListing(meter, kind, error),
           // It is no reason to connect, nor a use of the connection.
           relist: (kind) =>
             Effect.suspend(() =>

@@ -104,6 +104,11 @@ const notLookedUp = ({ meter }: Connection["owner"], error: McpError.McpError): 
     return Effect.fail(told)
   })
 
+/** The same of a listing that was asked for as one that nobody waits for, and whose failure somebody was given. */
+export const countListing = (meter: Connection["owner"]["meter"], kind: Kind, error: McpError.McpError): void => {
+  if (!isRefusal(error)) meter?.failed(methods[kind], error)
+}
+
 /** What is left of `maxTotal` after this many milliseconds. */
 const within = (options: CallOptions | undefined, passed: number): CallOptions | undefined =>
   options?.maxTotal === undefined || options.maxTotal === null || passed === 0 ? options : {

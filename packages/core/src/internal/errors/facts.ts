@@ -5,6 +5,7 @@
  * May not touch: what went wrong.
  */
 import * as Schema from "effect/Schema"
+import { called } from "./owners.js"
 
 /**
  * Whether the server executed the request an error is about.
@@ -29,7 +30,7 @@ export const common = {
 export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optional(schema)
 
 export const where = (self: { readonly server: string; readonly operation: string }) =>
-  `MCP server "${self.server}": ${self.operation}`
+  `${called(self.server)}: ${self.operation}`
 
 /**
  * How a server process ended: its exit code or the signal that killed it.

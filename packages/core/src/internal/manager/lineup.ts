@@ -9,6 +9,7 @@ import * as Equal from "effect/Equal"
 import * as Redacted from "effect/Redacted"
 import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
+import { owners } from "../errors/owners.js"
 import { invalid } from "./settings.js"
 
 /** One server, as it was configured: a configuration, or what is wrong with it. */
@@ -44,7 +45,7 @@ const declare = (input: unknown, index: number): Effect.Effect<Declared> =>
     if (Either.isRight(decoded)) return { name: decoded.right.name, config: decoded, input }
     // One without a name can be spoken of by its place.
     const shown = decoded.left.server.replace(/\s+/g, " ").trim()
-    const name = shown === "" || shown === "<unnamed>" ? `#${index + 1}` : shown
+    const name = shown === "" || shown === owners.unnamed ? `#${index + 1}` : shown
     const { executed, operation, problems } = decoded.left
     return {
       name,

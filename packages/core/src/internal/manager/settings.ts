@@ -11,6 +11,7 @@ import type { ConnectionOptions } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type { ManagerOptions } from "../../McpManager.js"
 import * as RequestLimit from "../../RequestLimit.js"
+import { owners } from "../errors/owners.js"
 import * as Check from "../options.js"
 
 export interface Settings {
@@ -31,7 +32,7 @@ export interface Settings {
 }
 
 /** In the place of a server's name where it is about all of them. */
-export const owner = "<manager>"
+export const owner: string = owners.manager
 
 export const make = (options: ManagerOptions): Effect.Effect<Settings, McpError.ConfigInvalid> =>
   Effect.gen(function*() {

@@ -1,7 +1,7 @@
 /**
  * Calls of one who asks.
  *
- * Owns: the order of the steps of a call, and that each approval is good for one.
+ * Owns: the order of the steps of a call.
  * May not touch: how a step is done.
  */
 import * as Cause from "effect/Cause"
@@ -28,6 +28,7 @@ import type {
 } from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
+import { owners } from "../errors/owners.js"
 import { inTime } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
@@ -71,9 +72,6 @@ const unknownTool: ReadonlySet<number> = new Set([-32601, -32602])
 
 type Next = Parameters<CallHook<never>>[1]
 
-/** How many used approvals are remembered. */
-const mostUsed = 10_000
-
 export class Calls<Request, R, A, E> {
   constructor(
     private readonly parts: Parts<Request, R, A, E>,
@@ -87,6 +85,8 @@ export class Calls<Request, R, A, E> {
     options?: CallOptions<B, R2, E2>
   ): Effect.Effect<ToolResult<A | B>, CallError<E | E2>, R | R2> {
     return Effect.suspend(() => {
+      const { problems } = this.parts.source
+      if (!problems.isChecked) return Effect.zipRight(problems.check, this.call(asked, input, options))
       const ready = this.atOnce(asked, input)
       if (ready === undefined) return this.stepByStep(asked, input, options)
       return Either.isRight(ready)
@@ -122,7 +122,7 @@ export class Calls<Request, R, A, E> {
   ): Effect.Effect<ToolResult<A | B>, CallError<E | E2>, R | R2> {
     const { settings } = this.parts
     return this.after(asked, options, (found) =>
-      Effect.flatMap(this.find(asked, settings.id, options), (known) => {
+      Effect.flatMap(this.find(asked, options), (known) => {
         found(known)
         const read = Arguments.read(known, input, this.isNullable(known))
         const kept = Either.flatMap(read, (written) => this.kept(known, written))
@@ -148,7 +148,7 @@ export class Calls<Request, R, A, E> {
     const args = Canonical.snapshot(pending.arguments) ?? pending.arguments
     const ready = this.after(pending, options, (found) =>
       Effect.gen(this, function*() {
-        const known = found(yield* this.find(pending, pending.server, options))
+        const known = found(yield* this.find(pending, options))
         const { connection, tool } = yield* this.asItIs(known, options)
         found(tool)
         yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
@@ -190,7 +190,6 @@ export class Calls<Request, R, A, E> {
   /** The tool, if it is shown. */
   private find(
     asked: Asked,
-    where: string,
     options: McpConnection.CallOptions | undefined
   ): Effect.Effect<AgentTool, Unready, R> {
     const { settings, source: { lists }, tables } = this.parts
@@ -198,14 +197,13 @@ export class Calls<Request, R, A, E> {
       const tool = tables.known(current)?.find(asked)
       return tool !== undefined && settings.of(tool.server).filter === undefined
         ? Effect.succeed(tool)
-        : this.lookFor(asked, where, current, options)
+        : this.lookFor(asked, current, options)
     })
   }
 
   /** What is not known is looked for once more. */
   private lookFor(
     asked: Asked,
-    where: string,
     current: ToolLists,
     options: McpConnection.CallOptions | undefined
   ): Effect.Effect<AgentTool, Unready, R> {
@@ -223,7 +221,8 @@ export class Calls<Request, R, A, E> {
         const shown = tools.find((_) => isAsked(_, asked))
         if (shown !== undefined) return shown
       }
-      return yield* notFound(where, asked)
+      const end = yield* this.parts.source.end
+      return yield* end === undefined ? notFound(asked) : ended(asked, end)
     })
   }
 
@@ -277,7 +276,7 @@ export class Calls<Request, R, A, E> {
       if (read.origin === "store" && read.error !== undefined) {
         return Effect.fail(Errors.about(read.error, "tools/call", "no"))
       }
-      return tools.find(tool.tool) === undefined ? gone(tool) : this.find(identityOf(tool), tool.server, options)
+      return tools.find(tool.tool) === undefined ? gone(tool) : this.find(identityOf(tool), options)
     })
   }
 
@@ -330,27 +329,15 @@ export class Calls<Request, R, A, E> {
   /** Takes the answer of a person, once. */
   private use(pending: ToolApproval.PendingApproval): Effect.Effect<void, McpError.ConfigInvalid> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const { parts } = this
-      const { settings: { id }, used } = parts
+      const { settings: { id }, source } = this.parts
       const problem = pending.toolset !== id
         ? `is for the toolset "${McpError.displayText(pending.toolset, 256)}", not for "${id}"`
         : !Pending.isIntact(pending)
         ? "is not what approval was asked for"
         : ToolApproval.isExpired(pending, now)
         ? "has expired; the call must be made anew"
-        : used.has(pending.id)
-        ? "was answered already"
-        : pending.requestedAt <= parts.forgottenUntil
-        ? "is so old that it may have been answered already; the call must be made anew"
-        : undefined
-      if (problem !== undefined) return Effect.fail(unusable(pending, problem))
-      used.set(pending.id, pending.requestedAt)
-      if (used.size > mostUsed) {
-        const [oldest, requestedAt] = used.entries().next().value!
-        used.delete(oldest)
-        parts.forgottenUntil = Math.max(parts.forgottenUntil, requestedAt)
-      }
-      return Effect.void
+        : source.answered(pending.server).take(pending)
+      return problem === undefined ? Effect.void : Effect.fail(unusable(pending, problem))
     })
   }
 
@@ -557,10 +544,24 @@ const gone = (tool: AgentTool): McpError.ToolNotFound =>
     detail: "its server does not list it any more"
   })
 
+/** What a name means is for the toolset to say. */
+const ownerOf = (asked: Asked): string =>
+  typeof asked === "string" ? owners.toolset : McpError.displayText(asked.server, 256)
+
+/** Nothing is known of any tool any more. */
+const ended = (asked: Asked, { detail, reason }: McpError.ConnectionUnavailable): McpError.ConnectionUnavailable =>
+  new McpError.ConnectionUnavailable({
+    server: ownerOf(asked),
+    operation: "tools/call",
+    executed: "no",
+    reason,
+    detail
+  })
+
 /** The same for a tool that does not exist and for one that is not shown. */
-const notFound = (server: string, asked: Asked): McpError.ToolNotFound =>
+const notFound = (asked: Asked): McpError.ToolNotFound =>
   new McpError.ToolNotFound({
-    server: McpError.displayText(server, 256),
+    server: ownerOf(asked),
     operation: "tools/call",
     executed: "no",
     tool: McpError.displayText(typeof asked === "string" ? asked : asked.tool, 256),

@@ -52,9 +52,17 @@ const canonical = (json: unknown): string => {
   return `{${Object.keys(json).sort().map((key) => `${JSON.stringify(key)}:${canonical(json[key])}`).join()}}`
 }
 
+/** How a fingerprint is made. What was made otherwise can't be checked. */
+const version = "1:"
+
 /** The same for the same call, and different for any other. */
 export const fingerprint = (call: {
+  readonly toolset: string
   readonly server: string
   readonly tool: string
+  readonly name: string
   readonly arguments: JsonObject
-}): string => sha256(canonical([call.server, call.tool, call.arguments]))
+}): string => version + sha256(canonical([call.toolset, call.server, call.tool, call.name, call.arguments]))
+
+/** Whether it is one of those that are made here. */
+export const isOfThisVersion = (fingerprint: string): boolean => fingerprint.startsWith(version)

@@ -7,6 +7,8 @@
 import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
 import type { FailedCall, ToolFailure } from "../../ToolFailure.js"
+import { where } from "../errors/facts.js"
+import { isServer } from "../errors/owners.js"
 
 const longest = 2000
 
@@ -34,8 +36,8 @@ const stderrOf = (error: McpError.McpError): string | undefined => {
 /** The message of an error without where it happened, and without stderr. */
 export const brief = (error: McpError.McpError): string => {
   const { message } = error
-  const where = `MCP server "${error.server}": ${error.operation}: `
-  const what = message.startsWith(where) ? message.slice(where.length) : message
+  const prefix = `${where(error)}: `
+  const what = message.startsWith(prefix) ? message.slice(prefix.length) : message
   const stderr = stderrOf(error)?.trimEnd()
   if (stderr === undefined || stderr.trim() === "") return shown(what)
   const at = what.lastIndexOf(`; the end of its stderr:\n${stderr}`)
@@ -55,7 +57,9 @@ export const openAiAgents = (error: McpError.McpError, { name, server }: FailedC
   // A JSON-RPC error of the server goes through as it is; everything else is wrapped.
   return error._tag === "RemoteError"
     ? `${tryAgain}${shown(error.reason)}`
-    : `${tryAgain}Error invoking MCP tool ${shown(name, 128)} on server '${shown(server, 128)}': ${brief(error)}`
+    : `${tryAgain}Error invoking MCP tool ${shown(name, 128)}${
+      isServer(server) ? ` on server '${shown(server, 128)}'` : ""
+    }: ${brief(error)}`
 }
 
 export const explained = (error: McpError.McpError, { name }: FailedCall): string =>

@@ -7,6 +7,8 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import type * as McpProtocol from "../../McpProtocol.js"
+import * as ToolFilter from "../../ToolFilter.js"
 import { together } from "../together.js"
 import * as Decision from "./decision.js"
 
@@ -16,8 +18,23 @@ export interface Bounds {
   readonly maxTotal: number
 }
 
+const defaults: Bounds = { concurrency: 16, maxTotal: 30_000 }
+
+/**
+ * The tools of one server that are shown. Functions of a filter are asked when this is called; the effects that they return are
+ * run with the one that is returned.
+ */
+export const shownBy = <Request, R>(
+  filter: ToolFilter.ToolFilter<Request, R>,
+  server: string,
+  tools: ReadonlyArray<McpProtocol.Tool>,
+  request: Request | undefined,
+  bounds = defaults
+): ReadonlyArray<McpProtocol.Tool> | Effect.Effect<ReadonlyArray<McpProtocol.Tool>, never, R> =>
+  filter === ToolFilter.all ? tools : keep(server, tools, (tool) => filter.decide(tool, server, request), bounds)
+
 /** What is kept, in order: the same list where that is everything. An effect only where a decision is one. */
-export const keep = <A, R>(
+const keep = <A, R>(
   server: string,
   items: ReadonlyArray<A>,
   decide: (item: A) => Decision.Decision<R>,

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import { PendingApproval } from "../../ToolApproval.js"
+import { owners } from "../errors/owners.js"
 import * as Check from "../options.js"
 import * as Canonical from "./canonical.js"
 import * as RandomId from "./randomId.js"
@@ -32,7 +33,7 @@ export const make = (
       { expiresIn: Check.bound },
       { expiresIn: null },
       options,
-      "<tool approval>"
+      owners.toolApproval
     )
     const { name, server, tool, toolset } = call
     const args = Canonical.snapshot(call.arguments)
@@ -48,7 +49,7 @@ export const make = (
       arguments: args,
       requestedAt,
       ...(expiresIn === Infinity ? {} : { expiresAt: requestedAt + Math.ceil(expiresIn) }),
-      fingerprint: Canonical.fingerprint({ server, tool, arguments: args })
+      fingerprint: Canonical.fingerprint({ toolset, server, tool, name, arguments: args })
     })
   })
 

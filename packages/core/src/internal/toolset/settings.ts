@@ -11,6 +11,7 @@ import * as ToolFilter from "../../ToolFilter.js"
 import * as ToolNaming from "../../ToolNaming.js"
 import * as ToolOutput from "../../ToolOutput.js"
 import type { ServerOptions, ToolsetOptions } from "../../Toolset.js"
+import { owners } from "../errors/owners.js"
 import * as Check from "../options.js"
 import type { Looks } from "./table.js"
 
@@ -29,6 +30,8 @@ export interface ServerSettings<Request, R, A, E> {
 export interface Settings<Request, R, A, E> {
   readonly id: string
   readonly only: ReadonlySet<string> | undefined
+  /** The servers that are spoken of. */
+  readonly named: ReadonlyArray<string>
   readonly looks: Looks
   readonly onServerError: "report" | "fail"
   /** In milliseconds; `null` for ever. */
@@ -38,7 +41,7 @@ export interface Settings<Request, R, A, E> {
   readonly of: (server: string) => ServerSettings<Request, R, A, E>
 }
 
-const owner = "<toolset>"
+const owner = owners.toolset
 
 const defaultInstructions = 4096
 
@@ -167,6 +170,7 @@ export const make = <Request, R, A, E, L>(
   return Either.right({
     id: right.id,
     only: only === undefined ? undefined : new Set(only),
+    named: [...new Set([...only ?? [], ...special.keys()])],
     looks: { naming: options.naming ?? ToolNaming.prefixed, reserved, schemas: right.schemas, includeReturnSchema },
     onServerError: right.onServerError,
     approvalExpiresIn,

@@ -18,6 +18,8 @@ import * as Connections from "../connection/connection.js"
 import * as Glance from "../manager/glance.js"
 import * as ManagerLists from "../manager/lists.js"
 import { whenever } from "../whenever.js"
+import * as Answered from "./answered.js"
+import { type End, type Problem, Problems, type Wanted } from "./problems.js"
 import type { ToolLists } from "./table.js"
 
 export interface ToolSource {
@@ -25,24 +27,28 @@ export interface ToolSource {
   readonly connection: (server: string) => Effect.Effect<McpConnection, McpError.McpError>
   /** What is known without a step of a fiber. Nothing where the source is not of our making. */
   readonly atOnce: ManagerLists.AtOnce | undefined
-  /** What is wrong with servers, in configured order: also with those that have no list, because they have failed. */
-  readonly problems: (lists: ToolLists) => Effect.Effect<ReadonlyArray<Problem>>
+  /** The approvals of calls of this server that were answered, through whichever toolset. */
+  readonly answered: (server: string) => Answered.Answered
+  readonly problems: Problems
+  /** What is offered, then each time that something is different. */
+  readonly changes: Stream.Stream<Offered>
+  /** Why all of it is closed for good. */
+  readonly end: End
 }
 
-export interface Problem {
-  readonly server: string
-  readonly error: McpError.McpError
-  /** It has none of its tools. */
-  readonly isMissing: boolean
+export interface Offered {
+  readonly lists: ToolLists
+  /** Of names in the options that nobody has. */
+  readonly unknown: ReadonlyArray<Problem>
 }
 
-/** Only these servers of a source, or all that are active. */
-export type Selected = (only: ReadonlySet<string> | undefined) => ToolSource
+/** Only the servers of a source that are wanted, or all that are active. */
+export type Selected = (wanted: Wanted) => ToolSource
 
 export const of = (source: Source): Either.Either<Selected, ReadonlyArray<McpError.ConfigProblem>> => {
   if (!Array.isArray(source)) {
     return isObject(source) && "connection" in source
-      ? Either.right(over(source as Manager, Glance.at(source)))
+      ? Either.right(over(source as Manager, Glance.at(source), () => source, endOf(source as Manager)))
       : Either.left([{ field: "source", problem: "must be a manager, or a list of connections" }])
   }
   const connections: ReadonlyArray<McpConnection> = [...source]
@@ -51,20 +57,37 @@ export const of = (source: Source): Either.Either<Selected, ReadonlyArray<McpErr
   }
   const byName = new Map(connections.map((_) => [_.server, _]))
   return byName.size === connections.length
-    ? Either.right(over(...serversOf(connections, byName)))
+    ? Either.right(over(...serversOf(connections, byName), (server) => byName.get(server) ?? connections, never))
     : Either.left([{ field: "source", problem: "several connections have the same server name" }])
 }
 
-const over = (servers: ManagerLists.Servers, glance: Glance.Glance | undefined): Selected => (only) => {
+const over = (
+  servers: ManagerLists.Servers,
+  glance: Glance.Glance | undefined,
+  /** What outlives the toolsets over it, and has this server. */
+  ownerOf: (server: string) => object,
+  end: End
+): Selected =>
+(wanted) => {
+  const { only } = wanted
   const some = only === undefined ? undefined : someOf(only)
   const { atOnce, lists } = some === undefined
     ? ManagerLists.make(servers, glance)
     : ManagerLists.make(narrowed(servers, some), glance && { ...glance, state: () => some(glance.state()) })
+  const problems = new Problems(wanted, servers.state, end)
   return {
     lists,
     connection: servers.connection,
     atOnce,
-    problems: (lists) => Effect.map(servers.state, ({ servers }) => problemsOf(servers, lists, only))
+    answered: (server) => Answered.of(ownerOf(server)),
+    problems,
+    changes: wanted.named.length === 0
+      ? Stream.map(lists.changes, (lists) => ({ lists, unknown: [] }))
+      : Stream.mapEffect(
+        servers.changes,
+        (state) => Effect.map(lists.current, (lists) => ({ lists, unknown: problems.unknownTo(state.servers) }))
+      ),
+    end
   }
 }
 
@@ -89,24 +112,18 @@ const narrowed = (
 
 const isObject = (u: unknown): u is object => typeof u === "object" && u !== null
 
-const problemsOf = (
-  servers: ReadonlyArray<ServerStatus>,
-  lists: ToolLists,
-  only: ReadonlySet<string> | undefined
-): ReadonlyArray<Problem> => {
-  const listOf = new Map(lists.map((_) => [_.server, _]))
-  return servers.flatMap(({ error, name, phase }): ReadonlyArray<Problem> => {
-    const list = listOf.get(name)
-    if (list !== undefined) {
-      // A server without tools has none to miss.
-      return list.error === undefined || list.error._tag === "CapabilityMissing"
-        ? []
-        : [{ server: name, error: list.error, isMissing: list.origin === "unknown" }]
-    }
-    const isLeftOut = phase === "failed" && (only === undefined || only.has(name))
-    return isLeftOut && error !== undefined ? [{ server: name, error, isMissing: true }] : []
-  })
-}
+/** A manager says whether it has ended to whoever asks for one of its servers. */
+const endOf = (manager: Manager): End =>
+  Effect.suspend(() => manager.configured).pipe(
+    Effect.flatMap(([name = ""]) => manager.status(name)),
+    Effect.match({
+      onFailure: (error) => error._tag === "ConnectionUnavailable" && error.reason === "Released" ? error : undefined,
+      onSuccess: () => undefined
+    })
+  )
+
+/** Connections end one by one. */
+const never: End = Effect.succeed(undefined)
 
 const serversOf = (
   connections: ReadonlyArray<McpConnection>,

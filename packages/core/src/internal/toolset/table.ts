@@ -12,6 +12,7 @@ import type * as ToolNaming from "../../ToolNaming.js"
 import * as ToolSchema from "../../ToolSchema.js"
 import type { AgentTool } from "../../Toolset.js"
 import * as Strict from "./strict.js"
+import * as Words from "./words.js"
 
 export type ToolLists = ReadonlyArray<ServerList<McpProtocol.Tool>>
 
@@ -118,8 +119,8 @@ const agentTool = ({ definition, list }: Found, name: string, looks: Looks, befo
   return Object.freeze({
     id: idOf(list.server, definition.name),
     name,
-    title: ToolSchema.titleOf(definition),
-    description: ToolSchema.describe(definition),
+    title: Words.titleOf(definition),
+    description: Words.describe(definition),
     inputSchema: schema,
     strict,
     outputSchema: looks.includeReturnSchema ? definition.outputSchema : undefined,

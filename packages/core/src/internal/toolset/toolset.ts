@@ -8,13 +8,14 @@ import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
-import * as ToolFilter from "../../ToolFilter.js"
 import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
 import { shownAs } from "../shownAs.js"
 import { together } from "../together.js"
 import { lacksRequest, missingRequest } from "./asker.js"
 import { Calls } from "./calls.js"
 import { instructionsOf } from "./instructions.js"
+import * as Listing from "./listing.js"
+import type { Problem } from "./problems.js"
 import * as Settings from "./settings.js"
 import * as ToolSource from "./source.js"
 import { type Found, type Table, Tables, type ToolLists } from "./table.js"
@@ -29,7 +30,7 @@ export const make = <Request, R, A, E, L>(
       Settings.make(options, Either.isLeft(from) ? from.left : []),
       (settings): Toolset<Request, R, A, E, L> => {
         // They are the caller's, who may change them.
-        const parts = new Parts(Either.getOrThrow(from)(settings.only), settings, { ...options })
+        const parts = new Parts(Either.getOrThrow(from)(settings), settings, { ...options })
         const toolset: Toolset<Request, R, A, E, L> = {
           id: settings.id,
           for: (...[request]) => new OwnToolbox(parts, request as Request | undefined),
@@ -43,10 +44,6 @@ export const make = <Request, R, A, E, L>(
 /** What all toolboxes of a toolset share. */
 export class Parts<Request, R, A, E> {
   readonly tables: Tables
-  /** The approvals that were used: each is good for one call. */
-  readonly used = new Map<string, number>()
-  /** Of those that were asked for until then it may be forgotten that they were used. */
-  forgottenUntil = Number.NEGATIVE_INFINITY
 
   constructor(
     readonly source: ToolSource.ToolSource,
@@ -74,7 +71,7 @@ class OwnToolbox<Request, R, A, E, L> implements Toolbox<R, A, E, L> {
     this.list = visible.list as Toolbox<R, A, E, L>["list"]
     this.changes = Stream.suspend(() =>
       Stream.changesWith(
-        Stream.mapEffect(Stream.changesWith(parts.source.lists.changes, offerTheSame), () => this.list),
+        Stream.mapEffect(Stream.changesWith(parts.source.changes, offerTheSame), () => this.list),
         tellTheSame
       )
     )
@@ -105,7 +102,7 @@ export class Visible<Request, R, A, E> {
   readonly list: Effect.Effect<ToolList, ListError<McpError.ServersFailed>, R> = Effect.suspend(() => {
     const { settings, source, tables } = this.parts
     return Effect.flatMap(source.lists.tools, (lists) =>
-      Effect.flatMap(source.problems(lists), (problems) => {
+      Effect.flatMap(source.problems.of(lists), (problems) => {
         const missing = problems.filter((_) => _.isMissing)
         if (settings.onServerError === "fail" && missing.length > 0) return failed(missing)
         return Effect.map(
@@ -141,7 +138,7 @@ export class Visible<Request, R, A, E> {
   /** Nothing where no filter says anything. */
   private keptOf({ items, server }: ToolLists[number]): Kept | Effect.Effect<Kept, never, R> {
     const { filter } = this.parts.settings.of(server)
-    return filter === undefined ? undefined : ToolFilter.evaluateAll(filter, server, items, this.request)
+    return filter === undefined ? undefined : Listing.shownBy(filter, server, items, this.request)
   }
 
   /** Whether a filter has to know who asks, and that was not said. */
@@ -164,9 +161,10 @@ export class Visible<Request, R, A, E> {
  * Whether the servers offer the same tools. That a list is read again, and fails again, is no change: whoever follows reads
  * it, and would be the cause of it for ever.
  */
-const offerTheSame = (a: ToolLists, b: ToolLists): boolean =>
-  a.length === b.length && a.every((list, i) => {
-    const other = b[i]!
+const offerTheSame = (a: ToolSource.Offered, b: ToolSource.Offered): boolean =>
+  a.unknown.length === b.unknown.length && a.unknown.every((_, i) => _ === b.unknown[i]) &&
+  a.lists.length === b.lists.length && a.lists.every((list, i) => {
+    const other = b.lists[i]!
     return list.server === other.server && list.items === other.items && list.origin === other.origin &&
       (list.error === undefined) === (other.error === undefined)
   })
@@ -179,7 +177,7 @@ const tellTheSame = (a: ToolList, b: ToolList): boolean =>
   })
 
 const failed = (
-  missing: ReadonlyArray<ToolSource.Problem>
+  missing: ReadonlyArray<Problem>
 ): Effect.Effect<never, ListError<McpError.ServersFailed>> => {
   const errors = missing.map((_) => _.error)
   const [{ operation, server }] = errors as [McpError.McpError]
