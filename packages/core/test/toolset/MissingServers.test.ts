@@ -77,7 +77,7 @@ describe("a server that nobody has configured", () => {
           const lines: Array<Line> = []
           const made = yield* make(all, misspelt)
           const box = made.for()
-          const once = does === "list"
+          const once: Effect.Effect<void, unknown> = does === "list"
             ? Effect.asVoid(box.list)
             : Effect.asVoid(box.call(does === "call" ? "a__x" : { server: "a", tool: "x" }))
           yield* Effect.provide(Effect.zipRight(once, once), noting(lines))
