@@ -89,6 +89,8 @@ export const record = (): Recorded => {
 export class Scripted {
   aborted = false
   over = false
+  /** Something of it has left us. */
+  written = true
 
   constructor(
     readonly request: HttpExchange.HttpRequest,
@@ -171,8 +173,10 @@ export const scriptedClient = (script: (exchange: Scripted) => void = answerDele
       script(exchange)
       changed()
       return () => {
+        const withdrawn = exchange.open && !exchange.written
         exchange.aborted = true
         changed()
+        return withdrawn
       }
     }
   }

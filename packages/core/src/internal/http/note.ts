@@ -77,17 +77,17 @@ export class Note implements Reader, Unanswered, Lingering {
   }
 
   /** Nobody waits for it any more; its sender is not told. */
-  release(): void {
+  release(): boolean {
+    const withdrawn = !this.settled && this.exchange === undefined
     this.settled = true
     this.cancelHeaders?.()
-    this.exchange?.abort()
+    return this.exchange?.abort() ?? withdrawn
   }
 
   readonly expire = (): void => {
     if (this.settled) return
-    const executed = this.exchange === undefined ? "no" : "maybe"
     this.cancelHeaders?.()
-    this.exchange?.abort()
+    const executed = this.exchange === undefined || this.exchange.abort() ? "no" : "maybe"
     this.settle(
       new McpError.RequestTimeout({
         server: this.wire.server,

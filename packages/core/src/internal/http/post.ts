@@ -90,11 +90,11 @@ export class Post implements Reader, Unanswered, Source {
   }
 
   /** Nobody waits for it any more. */
-  release(): void {
-    if (!this.settle()) return
+  release(): boolean {
+    if (!this.settle()) return false
     this.cancelHeaders?.()
     this.resumption?.cancel()
-    this.exchange?.abort()
+    return this.exchange?.abort() ?? true
   }
 
   fail(error: McpError.McpError): void {
