@@ -272,6 +272,9 @@ const headersFailed = (wire: Wire, operation: string, cause: Cause.Cause<unknown
 export const stop = (wire: Wire): void => {
   wire.closed = true
   wire.unfollow?.()
+  wire.unfollow = undefined
+  // The last request may be accepted as well, and nobody is to hear of it.
+  wire.onAccepted = undefined
   for (const exchange of wire.live) exchange.abort()
   wire.timers.cancelAll()
 }
