@@ -141,21 +141,22 @@ export class Note implements Reader, Unanswered, Lingering {
 /** How many may be under way in one session. */
 const maxNotes = 1024
 
-/** Why another one can't be sent while so many are under way. */
+/** Why another one can't be sent while so many are under way. A flood of them has one error, for an error has a stack. */
 export const tooMany = (
   wire: Wire,
   message: McpProtocol.JsonRpcMessage,
   underWay: number
-): McpError.McpError | undefined =>
-  underWay < maxNotes
-    ? undefined
-    : new McpError.LimitExceeded({
-      server: wire.server,
-      operation: operationOf(message),
-      executed: "no",
-      limit: "sendBuffer",
-      max: maxNotes
-    })
+): McpError.McpError | undefined => {
+  if (underWay < maxNotes) return undefined
+  const operation = operationOf(message)
+  return wire.refusal?.operation === operation ? wire.refusal : wire.refusal = new McpError.LimitExceeded({
+    server: wire.server,
+    operation,
+    executed: "no",
+    limit: "sendBuffer",
+    max: maxNotes
+  })
+}
 
 export const isRequest = (message: McpProtocol.JsonRpcMessage): message is McpProtocol.JsonRpcRequest =>
   "method" in message && "id" in message
