@@ -73,7 +73,7 @@ export interface HttpClient {
    *
    * `maxConnections` bounds the sockets of the kind `"request"` only. The other kind is for streams, and for what must
    * not wait behind a request: a message without an answer, for which the server may be waiting before it answers the
-   * request, and the end of a session.
+   * request, a ping, and the end of a session.
    */
   readonly send: (request: HttpRequest, listener: HttpListener, kind: "request" | "stream") => () => boolean | void
 }

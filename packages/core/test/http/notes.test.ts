@@ -110,6 +110,21 @@ describe("messages without an answer", () => {
       }))
   }
 
+  for (const transportName of ["http", "sse"] as const) {
+    it.scoped(`H12: a ping over ${transportName} waits behind no call, so that busy sockets are not taken for silence`, () =>
+      Effect.gen(function*() {
+        const client = scriptedClient((_) => {
+          if (_.request.method === "GET") _.sse().data("event: endpoint\ndata: /message\n\n")
+          else if (_.request.method === "DELETE") _.status(200)
+        })
+        const transport = yield* openScripted(client, record(), {}, transportName)
+        transport.send(request(1, "tools/call"))
+        assert.strictEqual(client.last().kind, "request")
+        transport.send(request(2, "ping"))
+        assert.strictEqual(client.last().kind, "stream")
+      }))
+  }
+
   it.scoped("H12: messages without an answer and the DELETE are not bounded as requests are", () =>
     Effect.gen(function*() {
       const client = handshaking()

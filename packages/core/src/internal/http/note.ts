@@ -15,7 +15,7 @@ import * as Exchanges from "./exchange.js"
 import type { Unanswered } from "./inbox.js"
 import type { Linger, Lingering } from "./linger.js"
 import * as Losses from "./losses.js"
-import { jsonOf } from "./post.js"
+import { jsonOf, laneOf } from "./post.js"
 import type { Headers, Wire } from "./wire.js"
 import * as Wires from "./wire.js"
 
@@ -63,7 +63,7 @@ export class Note implements Reader, Unanswered, Lingering {
         this,
         { method: "POST", url: this.options.url, headers, body },
         // A request may wait for this message, and must not hold the socket that the message waits for.
-        this.deadline === undefined ? "request" : "stream",
+        this.deadline === undefined ? laneOf(this.operation) : "stream",
         0
       )
       this.exchange.start()

@@ -74,7 +74,7 @@ export class Post implements Reader, Unanswered, Source {
         wire,
         this,
         { method: "POST", url: wire.target.url, headers, body },
-        "request",
+        laneOf(this.operation),
         0
       )
       this.exchange = exchange
@@ -290,3 +290,6 @@ export const jsonOf = (message: McpProtocol.JsonRpcMessage): string | undefined 
     return undefined
   }
 }
+
+/** The question whether the server is there must not wait until a call has its answer. */
+export const laneOf = (method: string): "request" | "stream" => method === "ping" ? "stream" : "request"
