@@ -79,6 +79,29 @@ describe("requests over Streamable HTTP", () => {
       assert.strictEqual(recorded.failed.length, 0)
     }))
 
+  for (const [when, first] of [["comes", false], ["already waits", true]] as const) {
+    it.scoped(`H12: the rest of a stream is not read for a second where another request ${when} that needs its socket`, () =>
+      Effect.gen(function*() {
+        const client = scriptedClient()
+        const transport = yield* openScripted(client, record(), { maxConnections: 2 })
+        const answer = (id: number) => client.exchanges[id - 1]!.sse().data(eventOf(response(id)))
+        for (const id of [1, 2]) transport.send(request(id, "tools/call"))
+        if (first) transport.send(request(3, "tools/call"))
+        for (const id of [1, 2]) answer(id)
+        if (!first) {
+          yield* TestClock.adjust("500 millis")
+          assert.strictEqual(client.open(), 2)
+          transport.send(request(3, "tools/call"))
+        }
+        yield* TestClock.adjust("49 millis")
+        assert.strictEqual(client.open(), 3)
+        yield* TestClock.adjust("1 millis")
+        assert.deepStrictEqual(client.exchanges.map((_) => _.aborted), [true, true, false])
+        client.last().json(response(3))
+        assert.strictEqual(client.open(), 0)
+      }))
+  }
+
   it.scoped("H11: a release after the answer leaves the rest of its stream to end by itself", () =>
     Effect.gen(function*() {
       const client = scriptedClient()
