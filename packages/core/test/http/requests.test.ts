@@ -102,6 +102,22 @@ describe("requests over Streamable HTTP", () => {
       }))
   }
 
+  for (const [what, type] of [["JSON", "application/json"], ["an event stream", "text/event-stream"]] as const) {
+    it.scoped(`an answer as ${what} in a content coding that was not asked for is named`, () =>
+      Effect.gen(function*() {
+        const client = scriptedClient()
+        const recorded = record()
+        const transport = yield* openScripted(client, recorded)
+        transport.send(request(1, "tools/call"))
+        client.last().head(200, { "content-type": type, "content-encoding": "gzip" }).data(
+          Uint8Array.from([0x1f, 0x8b, 8, 0, 0])
+        ).end()
+        const error = yield* recorded.failure(1)
+        assert.strictEqual(error.executed, "maybe")
+        assert.include(error.message, "content coding \"gzip\"")
+      }))
+  }
+
   it.scoped("H11: a release after the answer leaves the rest of its stream to end by itself", () =>
     Effect.gen(function*() {
       const client = scriptedClient()

@@ -50,6 +50,7 @@ export class Post implements Reader, Unanswered, Source {
   private exchange: Exchange | undefined = undefined
   private cancelHeaders: (() => void) | undefined = undefined
   private resumption: Resumption | undefined = undefined
+  private header: HeaderOf | undefined = undefined
   private withSession = false
   private secrets: ReadonlyArray<string> = []
 
@@ -110,6 +111,7 @@ export class Post implements Reader, Unanswered, Source {
     if (this.initialize) session.begun(header("mcp-session-id"))
     else if (this.withSession) session.worked = true
     if (this.settled) return undefined
+    this.header = header
     if (status === 202) {
       this.fail(this.lost("Accepted", "the server accepted the request without answering it (HTTP 202)"))
       return undefined
@@ -153,7 +155,11 @@ export class Post implements Reader, Unanswered, Source {
     const value = parse(text)
     if (value === undefined) {
       return this.fail(
-        this.violation(text.trim() === "" ? "an empty answer" : `an answer that is not JSON: ${this.excerpt(text)}`)
+        this.violation(
+          text.trim() === ""
+            ? "an empty answer"
+            : `an answer that is not JSON${this.coding || `: ${this.excerpt(text)}`}`
+        )
       )
     }
     this.context.inbox.value(value.value)
@@ -177,6 +183,12 @@ export class Post implements Reader, Unanswered, Source {
   get shownSecrets(): ReadonlyArray<string> {
     const { session } = this.context
     return session.id === undefined ? this.secrets : [...this.secrets, session.id]
+  }
+
+  /** Why what came may not be readable: nobody has asked for a coding. */
+  private get coding(): string {
+    const coding = this.header?.("content-encoding")
+    return coding === undefined || coding === "identity" ? "" : ` (content coding "${this.excerpt(coding)}")`
   }
 
   private excerpt(text: string): string {
@@ -204,7 +216,7 @@ export class Post implements Reader, Unanswered, Source {
   private streamOver(reader: EventReader, end: StreamEnd, detail: string): void {
     if (this.settled) return
     if (end === "TooLarge") return this.tooLarge("eventBytes")
-    if (reader.parser.lastEventId === "") return this.fail(this.lost(end, detail))
+    if (reader.parser.lastEventId === "") return this.fail(this.lost(end, `${detail}${this.coding}`))
     this.resumption = new Resumption(this, reader.parser.lastEventId, reader.parser.retry)
     this.resumption.begin()
   }
