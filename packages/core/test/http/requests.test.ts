@@ -118,6 +118,46 @@ describe("requests over Streamable HTTP", () => {
       }))
   }
 
+  for (const resumed of [false, true]) {
+    it.scoped(`an error without an id on the request's own ${resumed ? "resumed " : ""}stream is about that request`, () =>
+      Effect.gen(function*() {
+        const client = scriptedClient()
+        const recorded = record()
+        const transport = yield* openScripted(client, recorded)
+        transport.send(request(1, "tools/call"))
+        transport.send(request(2, "tools/call"))
+        if (resumed) {
+          client.last().sse().data(eventOf("", "e-1")).end()
+          yield* TestClock.adjust("1 second")
+        }
+        client.last().sse().data(
+          eventOf({ jsonrpc: "2.0", id: null, error: { code: -32603, message: "no room left" } })
+        )
+        assert.deepStrictEqual(recorded.failed.map((_) => [_.id, _.error._tag, _.error.executed]), [
+          [2, "ProtocolViolation", "maybe"]
+        ])
+        assert.include(recorded.failed[0]!.error.message, "-32603: no room left")
+        assert.strictEqual(pendingOf(transport), 1)
+        assert.strictEqual(client.open(), 2)
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(client.open(), 1)
+      }))
+  }
+
+  it.scoped("events that are not JSON are shown a hundred times, and counted after that", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient()
+      const recorded = record()
+      const transport = yield* openScripted(client, recorded)
+      transport.send(request(1, "tools/call"))
+      client.last().sse().data(eventOf("nonsense").repeat(150))
+      assert.strictEqual(recorded.warnings.length, 150)
+      assert.isTrue(
+        recorded.warnings.every((_, i) => _.kind === "NotJson" && _.detail.includes("nonsense") === i < 100)
+      )
+      assert.isTrue(recorded.warnings.every((_) => _.detail.startsWith("an event that is not JSON")))
+    }))
+
   it.scoped("H11: a release after the answer leaves the rest of its stream to end by itself", () =>
     Effect.gen(function*() {
       const client = scriptedClient()

@@ -10,6 +10,7 @@
  * | sent | 2xx with an event stream | streaming |
  * | sent | 202, no content, another type, another status, a failure | failed |
  * | streaming | the answer | answered, the rest of the stream is read for a second |
+ * | streaming, resuming | an error that does not say which request it is about | failed |
  * | streaming | the end before the answer, without event ids | failed |
  * | streaming | the end before the answer, with event ids | resuming |
  * | resuming | the answer | answered |
@@ -195,6 +196,14 @@ export class Post implements Reader, Unanswered, Source {
     return Classify.excerpt(text, this.shownSecrets, shortExcerpt)
   }
 
+  /** What comes on its own stream is about nothing else. */
+  unidentified(error: McpProtocol.JsonObject): void {
+    if (this.settled) return
+    this.fail(this.anonymous(error))
+    this.resumption?.answered()
+    this.exchange?.linger()
+  }
+
   private violation(detail: string): McpError.McpError {
     return Losses.violation(this.context.wire.server, this.operation, detail)
   }
@@ -233,13 +242,15 @@ export class Post implements Reader, Unanswered, Source {
       return this.violation("an answer that has neither a result nor an error")
     }
     if (typeof value.method !== "string" && value.id === null && McpProtocol.isObject(value.error)) {
-      return this.violation(
-        `an error that does not say which request it is about: ${
-          this.excerpt(`${value.error.code}: ${value.error.message}`)
-        }`
-      )
+      return this.anonymous(value.error)
     }
     return this.lost("Unanswered", "the answer has the id of another request, or none")
+  }
+
+  private anonymous({ code, message }: McpProtocol.JsonObject): McpError.McpError {
+    return this.violation(
+      `an error that does not say which request it is about: ${this.excerpt(`${code}: ${message}`)}`
+    )
   }
 
   private settle(): boolean {
