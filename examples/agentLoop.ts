@@ -27,9 +27,9 @@ const runCall = <R>({ approve, call, reject }: Toolset.Toolbox<R, string>, asked
           (yes) => yes ? approve(pending) : reject(pending, "the user does not want that")
         )
     ),
-    Effect.map((result) => (result._tag === "Success" ? result.output : result.text)),
-    Effect.tap((text) => Console.log(`  ${asked.name}: ${text}`)),
-    Effect.map((text) => ToolAdapters.openAi.result(asked, text))
+    Effect.tap((result) => Console.log(`  ${asked.name}: ${result._tag === "Success" ? result.output : result.text}`)),
+    // As it is: where the API has a sign for failures, those and rejections get it.
+    Effect.map((result) => ToolAdapters.openAi.result(asked, result))
   )
 
 const agent = Effect.gen(function*() {

@@ -31,9 +31,15 @@ class CallFailed extends Schema.TaggedError<CallFailed>()(
   HttpApiSchema.annotations({ status: 502 })
 ) {}
 
+class ListFailed extends Schema.TaggedError<ListFailed>()(
+  "ListFailed",
+  { text: Schema.String },
+  HttpApiSchema.annotations({ status: 502 })
+) {}
+
 const tools = HttpApiGroup.make("tools", { topLevel: true })
   .add(HttpApiEndpoint.get("status", "/status").addSuccess(Schema.Array(Status)))
-  .add(HttpApiEndpoint.get("list", "/tools").addSuccess(Schema.Array(Tool)))
+  .add(HttpApiEndpoint.get("list", "/tools").addSuccess(Schema.Array(Tool)).addError(ListFailed))
   .add(
     HttpApiEndpoint.post("call", "/tools/:name")
       .setPath(Schema.Struct({ name: Schema.String }))
@@ -69,17 +75,27 @@ const handlers = HttpApiBuilder.group(api, "tools", (routes) =>
         Effect.map(manager.state, ({ servers }) =>
           servers.map(({ error, name, phase }) => ({ name, phase, ...(error && { error: error.message }) }))))
       .handle("list", () =>
-        Effect.map(Effect.orDie(list), ({ tools }) =>
-          tools))
+        // Only for the names of the tools: a server that does not work costs nothing but its own.
+        Effect.mapBoth(list, {
+          onFailure: ({ message }) =>
+            new ListFailed({ text: message }),
+          onSuccess: ({ tools }) =>
+            tools
+        }))
       // Who hangs up interrupts the handler, and with it the call: its server is told.
       .handle("call", ({ path, payload }) =>
-        Effect.flatMap(Effect.orDie(call(path.name, payload, { timeout: "20 seconds" })), (result) =>
-          result._tag === "Success"
-            ? Effect.succeed({ text: result.output, isError: result.isError })
-            : new CallFailed({
-              text: result.text,
-              executed: result._tag === "Failure" ? result.error.executed : "no"
-            })))
+        call(path.name, payload, { timeout: "20 seconds" }).pipe(
+          // What went wrong with a call is a result; this is about how the tools are set up.
+          Effect.mapError(({ executed, message }) => new CallFailed({ text: message, executed })),
+          Effect.flatMap((result) =>
+            result._tag === "Success"
+              ? Effect.succeed({ text: result.output, isError: result.isError })
+              : new CallFailed({
+                text: result.text,
+                executed: result._tag === "Failure" ? result.error.executed : "no"
+              })
+          )
+        ))
   }))
 
 const mcp = McpRuntime.layer({ servers: [{ name: "notes", transport: "stdio", ...notesServer }] }).pipe(

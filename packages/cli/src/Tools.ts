@@ -7,6 +7,7 @@
 import * as CatalogStore from "@mcp-runtime/core/CatalogStore"
 import * as ConfigFile from "@mcp-runtime/core/ConfigFile"
 import * as McpConfig from "@mcp-runtime/core/McpConfig"
+import type * as McpError from "@mcp-runtime/core/McpError"
 import type * as McpProtocol from "@mcp-runtime/core/McpProtocol"
 import * as ToolOutput from "@mcp-runtime/core/ToolOutput"
 import * as Toolset from "@mcp-runtime/core/Toolset"
@@ -19,11 +20,11 @@ import type { Setup } from "./Setup.js"
 import { suggest } from "./suggest.js"
 import { together } from "./together.js"
 
-export type Toolbox = Toolset.Toolbox<never, McpProtocol.CallToolResult>
+export type Toolbox = Toolset.Toolbox<never, McpProtocol.CallToolResult, McpError.McpError>
 
 /** Calls fail with the typed error, and results come as they are. */
 export const toolbox = ({ manager, setup }: Servers.Servers): Effect.Effect<Toolbox, Failure> =>
-  Toolset.make<unknown, never, McpProtocol.CallToolResult>(manager, {
+  Toolset.make(manager, {
     servers: ConfigFile.toolsetServers(setup.loaded),
     output: ToolOutput.raw,
     failure: "propagate",
@@ -35,15 +36,8 @@ export const toolbox = ({ manager, setup }: Servers.Servers): Effect.Effect<Tool
 
 export const listed = ({ list }: Toolbox): Effect.Effect<Toolset.ToolList, Failure> => Effect.mapError(list, listError)
 
-export const listError = (error: Toolset.ListError): Failure => {
-  switch (error._tag) {
-    case "NamesClash":
-    case "RequestMissing":
-      return failed(oneLine(error.message), ["Look at the names of your servers: mcp-runtime config check"], error._tag)
-    default:
-      return fromMcpError(error)
-  }
-}
+export const listError = (error: Toolset.ListError): Failure =>
+  failed(oneLine(error.message), ["Look at the names of your servers: mcp-runtime config check"], error._tag)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // names

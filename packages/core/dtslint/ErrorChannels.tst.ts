@@ -47,8 +47,13 @@ type Manager = McpManager.Manager
 type Connection = McpConnection.McpConnection
 type Session = McpSession.McpSession
 type Plain = Toolset.Toolbox<never, string>
+type Failing = Toolset.Toolbox<never, string, Any, McpError.ServersFailed>
+type OfAsking = ToolNaming.NamesClash | ToolRequest.RequestMissing
 
 declare const servers: ReadonlyArray<McpConfig.Shorthand>
+declare const box: Plain
+declare const failingBox: Failing
+declare const pending: ToolApproval.PendingApproval
 
 describe("what is made fails for what it is made of, and for nothing else", () => {
   it("McpConfig, RetryPolicy, RequestLimit, ToolApproval, ToolFilter", () => {
@@ -203,13 +208,22 @@ describe("a connection and a session", () => {
 })
 
 describe("a toolbox", () => {
-  it("a listing also fails for names and for who asks, a call also where a person has to say yes", () => {
-    expect<Fails<Plain["list"]>>().type.toBe<Any | ToolNaming.NamesClash | ToolRequest.RequestMissing>()
-    expect<Fails<Plain["changes"]>>().type.toBe<Any | ToolNaming.NamesClash | ToolRequest.RequestMissing>()
-    expect<Fails<Plain["call"]>>().type.toBe<
-      Any | ToolNaming.NamesClash | ToolRequest.RequestMissing | ToolApproval.ApprovalRequired
-    >()
-    expect<Fails<Plain["approve"]>>().type.toBe<Fails<Plain["call"]>>()
+  it("a listing fails for names and for who asks, and for servers where they must all be there", () => {
+    expect<Fails<Plain["list"]>>().type.toBe<OfAsking>()
+    expect<Fails<Plain["changes"]>>().type.toBe<OfAsking>()
+    expect<Fails<Failing["list"]>>().type.toBe<OfAsking | McpError.ServersFailed>()
+    expect<Fails<Failing["changes"]>>().type.toBe<OfAsking | McpError.ServersFailed>()
+  })
+
+  it("a call fails where a person has to say yes, or for what was said, and else only where failures propagate", () => {
+    const plain = box.call("a")
+    const failing = failingBox.call("a")
+    expect<Fails<typeof plain>>().type.toBe<OfAsking | ToolApproval.ApprovalRequired>()
+    expect<Fails<typeof failing>>().type.toBe<OfAsking | ToolApproval.ApprovalRequired | Any>()
+    const approved = box.approve(pending)
+    const approvedFailing = failingBox.approve(pending)
+    expect<Fails<typeof approved>>().type.toBe<OfAsking | McpError.ConfigInvalid>()
+    expect<Fails<typeof approvedFailing>>().type.toBe<OfAsking | Any>()
   })
 
   it("who says no fails only where there is nothing to say no to", () => {
@@ -220,7 +234,6 @@ describe("a toolbox", () => {
     expect<Fails<Extract<ReturnType<ToolFilter.ToolFilter["decide"]>, object>>>().type.toBe<never>()
     expect<Fails<Extract<ReturnType<ToolApproval.ToolApproval["decide"]>, object>>>().type.toBe<never>()
     expect<Fails<typeof ToolNaming.prefixed.names>>().type.toBe<ToolNaming.NamesClash>()
-    expect<ToolFailure.ToolFailure>().type.toBeAssignableFrom<"propagate">()
     expect<ToolFailure.ToolFailure>().type.toBeAssignableFrom<(error: Any) => string>()
     expect<ToolFailure.ToolFailure>().type.not.toBeAssignableFrom<(error: Any) => Effect.Effect<string, Error>>()
   })
@@ -228,7 +241,7 @@ describe("a toolbox", () => {
 
 describe("every error of ours can be told by its tag", () => {
   it("says the server, what was tried, and whether it was executed", () => {
-    type All = Fails<Plain["call"]>
+    type All = Toolset.CallError<Any>
     expect<All>().type.toBeAssignableTo<{
       readonly _tag: string
       readonly server: string

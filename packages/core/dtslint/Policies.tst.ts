@@ -2,6 +2,7 @@ import {
   ConfigFile,
   JsonSchema,
   McpConfig,
+  type McpConnection,
   type McpError,
   McpProtocol,
   RetryPolicy,
@@ -20,6 +21,8 @@ class Words extends Context.Tag("Words")<Words, { readonly of: (tag: string) => 
 declare const result: McpProtocol.CallToolResult
 declare const loaded: ConfigFile.Loaded
 declare const box: Toolset.Toolbox<never, string>
+declare const failing: Toolset.Toolbox<never, string, McpError.McpError>
+declare const wire: McpConnection.CallOptions
 declare const options: Toolset.CallOptions<McpProtocol.CallToolResult>
 declare const pending: ToolApproval.PendingApproval
 
@@ -99,9 +102,25 @@ describe("ToolOutput", () => {
       Called<number>
     >()
     expect(box.call("a", {}, options)).type.toBe<Called<string | McpProtocol.CallToolResult>>()
-    expect(box.approve(pending)).type.toBe<Called<string>>()
-    expect(box.approve(pending, { output: ToolOutput.raw })).type.toBe<Called<McpProtocol.CallToolResult>>()
+    const optional: { readonly output?: ToolOutput.ToolOutput<number> } = {}
+    expect(box.call("a", {}, optional)).type.toBe<Called<string | number>>()
+    const passedOn: Toolset.CallOptions<number> | undefined = undefined as Toolset.CallOptions<number> | undefined
+    expect(box.call("a", {}, passedOn)).type.toBe<Called<string | number>>()
+    expect(box.call("a", {}, wire)).type.toBe<Called<string>>()
+    const generic = <A, B, R>(box: Toolset.Toolbox<R, A>, output: ToolOutput.ToolOutput<B>) =>
+      [box.call("a"), box.call("a", {}, { output })] as const
+    expect(generic).type.toBe<
+      <A, B, R>(box: Toolset.Toolbox<R, A>, output: ToolOutput.ToolOutput<B>) => readonly [
+        Effect.Effect<Toolset.ToolResult<A>, Toolset.CallError, R>,
+        Effect.Effect<Toolset.ToolResult<B>, Toolset.CallError, R>
+      ]
+    >()
+    type Approved<A> = Effect.Effect<Toolset.ToolResult<A>, Toolset.ApproveError>
+    expect(box.approve(pending)).type.toBe<Approved<string>>()
+    expect(box.approve(pending, { output: ToolOutput.raw })).type.toBe<Approved<McpProtocol.CallToolResult>>()
     expect(box.call).type.not.toBeCallableWith("a", {}, { output: "text" })
+    expect(box.call).type.not.toBeCallableWith("a", {}, { timeot: "1 second" })
+    expect(box.approve).type.not.toBeCallableWith(pending, { timeot: "1 second" })
   })
 })
 
@@ -110,10 +129,47 @@ describe("ToolFailure", () => {
     const told = (error: McpError.McpError) => Effect.map(Words, (words) => words.of(error._tag))
     expect<ToolFailure.ToolFailure<Words>>().type.toBeAssignableFrom<typeof told>()
     expect<ToolFailure.ToolFailure>().type.not.toBeAssignableFrom<typeof told>()
+    expect(box.call("a", {}, { failure: told })).type.toBe<
+      Effect.Effect<Toolset.ToolResult<string>, Toolset.CallError, Words>
+    >()
     const made = Toolset.make([], { failure: told })
-    type Box = ReturnType<Effect.Effect.Success<typeof made>["for"]>
-    expect<Effect.Effect.Context<ReturnType<Box["call"]>>>().type.toBe<Words>()
+    expect(Effect.flatMap(made, (_) => _.for().call("a"))).type.toBe<
+      Effect.Effect<
+        Toolset.ToolResult<ReadonlyArray<ToolOutput.Part>>,
+        Toolset.CallError | McpError.ConfigInvalid,
+        Words
+      >
+    >()
     expect(ToolFailure.constant("no")).type.toBe<ToolFailure.ToolFailure>()
+  })
+
+  it("may let errors through, with which calls fail then", () => {
+    expect<ToolFailure.ToolFailure>().type.not.toBeAssignableFrom<"propagate">()
+    expect<ToolFailure.ToolFailure<never, McpError.Unauthorized>>().type.not.toBeAssignableFrom<"propagate">()
+    expect<ToolFailure.ToolFailure<never, McpError.McpError>>().type.toBeAssignableFrom<"propagate">()
+    expect<ToolFailure.ToolFailure<Words, McpError.McpError | Error>>().type.toBeAssignableFrom<
+      ToolFailure.ToolFailure<never, McpError.McpError>
+    >()
+    expect<ToolFailure.ToolFailure.Error<"propagate" | typeof ToolFailure.explained>>().type.toBe<McpError.McpError>()
+    expect<ToolFailure.ToolFailure.Error<ToolFailure.ToolFailure<Words, number>>>().type.toBe<number>()
+    expect<ToolFailure.ToolFailure.Context<ToolFailure.ToolFailure<Words, number>>>().type.toBe<Words>()
+    expect<ToolFailure.ToolFailure.Context<"propagate">>().type.toBe<never>()
+  })
+
+  it("of one call takes the place of that of the toolset", () => {
+    type Called<E> = Effect.Effect<Toolset.ToolResult<string>, Toolset.CallError<E>>
+    expect(box.call("a", {}, { failure: "propagate" })).type.toBe<Called<McpError.McpError>>()
+    expect(box.call("a", {}, { failure: (e, { tool }) => (e._tag === "Forbidden" ? Effect.fail(e) : tool) })).type
+      .toBe<Called<McpError.Forbidden>>()
+    expect(box.approve(pending, { failure: "propagate" })).type.toBe<
+      Effect.Effect<Toolset.ToolResult<string>, Toolset.ApproveError<McpError.McpError>>
+    >()
+    expect(failing.call("a")).type.toBe<Called<McpError.McpError>>()
+    expect(failing.call("a", {}, { timeout: "1 second" })).type.toBe<Called<McpError.McpError>>()
+    expect(failing.call("a", {}, { failure: ToolFailure.explained })).type.toBe<Called<never>>()
+    const optional: { readonly failure?: ToolFailure.ToolFailure<never, Error> | undefined } = {}
+    expect(failing.call("a", {}, optional)).type.toBe<Called<McpError.McpError | Error>>()
+    expect(box.call).type.not.toBeCallableWith("a", {}, { failure: "explain" })
   })
 })
 

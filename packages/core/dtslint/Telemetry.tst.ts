@@ -1,4 +1,4 @@
-import { type McpConnection, McpMetrics, WireTap } from "@mcp-runtime/core"
+import { type McpConnection, type McpError, McpMetrics, WireTap } from "@mcp-runtime/core"
 import type { Effect, Metric, Stream } from "effect"
 import { describe, expect, it } from "tstyche"
 
@@ -23,8 +23,10 @@ describe("McpMetrics", () => {
 })
 
 describe("WireTap", () => {
-  it("needs nothing, can't fail, and gives frames that nobody can change", () => {
-    expect(WireTap.make).type.toBe<(options?: WireTap.WireTapOptions) => Effect.Effect<WireTap.WireTap>>()
+  it("needs nothing, fails for wrong options only, and gives frames that nobody can change", () => {
+    expect(WireTap.make()).type.toBe<Effect.Effect<WireTap.WireTap>>()
+    expect(WireTap.make({ capacity: 1 })).type.toBe<Effect.Effect<WireTap.WireTap, McpError.ConfigInvalid>>()
+    expect<WireTap.WireTap>().type.not.toBeAssignableFrom<Pick<WireTap.WireTap, "frames">>()
     expect<WireTap.WireTap["frames"]>().type.toBe<Stream.Stream<WireTap.Frame>>()
     expect<WireTap.Frame>().type.toBe<Readonly<WireTap.Frame>>()
     expect<Options>().type.toBeAssignableFrom<{ tap: WireTap.WireTap }>()

@@ -1,11 +1,14 @@
+import type * as McpProtocol from "@mcp-runtime/core/McpProtocol"
 import type * as ToolAdapters from "@mcp-runtime/core/ToolAdapters"
 import { anthropic, openAi, openAiChat, vercel } from "@mcp-runtime/core/ToolAdapters"
 import type * as ToolOutput from "@mcp-runtime/core/ToolOutput"
+import type * as Toolset from "@mcp-runtime/core/Toolset"
 import { describe, expect, it } from "tstyche"
 
 declare const tools: ReadonlyArray<ToolAdapters.Describable>
 declare const parts: ReadonlyArray<ToolOutput.Part>
 declare const call: ToolAdapters.Call
+declare const given: <A>() => Toolset.ToolResult<A>
 
 /** What openai 7 has for `tools` and `input`, in what matters here. */
 declare namespace OpenAi {
@@ -178,6 +181,16 @@ describe("ToolAdapters", () => {
     expect(openAi.result).type.toBeCallableWith({ id: "1", name: "a" }, "text", { isError: true })
     expect(openAi.result).type.not.toBeCallableWith(call, { content: [] })
     expect(openAi.result).type.not.toBeCallableWith({ name: "a" }, "text")
+  })
+
+  it("takes what a call gives, where its results become such an output", () => {
+    for (const adapter of [openAi, openAiChat, anthropic, vercel]) {
+      expect(adapter.result).type.toBeCallableWith(call, given<string>())
+      expect(adapter.result).type.toBeCallableWith(call, given<ReadonlyArray<ToolOutput.Part>>())
+      expect(adapter.result).type.toBeCallableWith(call, given<never>(), { isError: true })
+      expect(adapter.result).type.not.toBeCallableWith(call, given<McpProtocol.CallToolResult>())
+      expect(adapter.result).type.not.toBeCallableWith(call, given<unknown>())
+    }
   })
 
   it("reads calls of anything", () => {

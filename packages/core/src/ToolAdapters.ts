@@ -11,6 +11,7 @@
 import * as internal from "./internal/toolset/adapters.js"
 import type * as McpProtocol from "./McpProtocol.js"
 import type * as ToolOutput from "./ToolOutput.js"
+import type { ToolResult } from "./Toolset.js"
 
 /**
  * What a model is told of a tool. The tools of a toolset are such.
@@ -54,7 +55,16 @@ export interface Call {
 export type Output = string | ReadonlyArray<ToolOutput.Part>
 
 /**
- * `isError`: the tool said that it failed, or there is a text in the place of its result.
+ * What is told of a call: what the tool gave, or what came of the call in a toolset whose results become such an output.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Outcome = Output | ToolResult<Output>
+
+/**
+ * `isError`: the tool said that it failed, or there is a text in the place of its result. Default: what the result of a call
+ * says, which is so for every `Failure` and `Rejected` as well; `false` for a mere output.
  *
  * @since 0.1.0
  * @category models
@@ -67,7 +77,8 @@ export interface ResultOptions {
  * An API of models: its definitions of tools, the calls in an answer of its models, and its form of a result.
  *
  * `calls` takes an answer or the list in it where calls are, skips everything else, and never throws. `result` names
- * in words what the API does not take as it is, such as audio.
+ * in words what the API does not take as it is, such as audio. It takes what a call gives as it is, and then knows whether that
+ * is a failure.
  *
  * @since 0.1.0
  * @category models
@@ -75,7 +86,7 @@ export interface ResultOptions {
 export interface Adapter<out Definition, out Result> {
   readonly tools: (tools: Iterable<Describable>) => Array<Definition>
   readonly calls: (answer: unknown) => ReadonlyArray<Call>
-  readonly result: (call: Pick<Call, "id" | "name">, output: Output, options?: ResultOptions) => Result
+  readonly result: (call: Pick<Call, "id" | "name">, outcome: Outcome, options?: ResultOptions) => Result
 }
 
 /**
@@ -128,7 +139,8 @@ export interface OpenAiResult {
 
 /**
  * The OpenAI Responses API. Results may have images (PNG, JPEG, GIF, WebP) and PDF files in them; they are one text
- * where there are none. It has no sign for a failure, so that the content of one starts with `Error:`.
+ * where there are none. It has no sign for a failure: the parts of one start with `Error:`, and a text has to say it itself, as
+ * those of `ToolFailure`, of rejections and of `ToolOutput.text` do.
  *
  * @example
  * ```ts
@@ -172,7 +184,7 @@ export interface OpenAiChatResult {
 }
 
 /**
- * OpenAI chat completions, whose results are text. `calls` takes a message of the assistant, or its `tool_calls`.
+ * OpenAI chat completions, whose results are text, those of failures as in `openAi`. `calls` takes a message of the assistant, or its `tool_calls`.
  *
  * @since 0.1.0
  * @category OpenAI
@@ -278,7 +290,7 @@ export type VercelJson =
  */
 export type VercelOutput =
   | { readonly type: "text" | "error-text"; readonly value: string }
-  | { readonly type: "json"; readonly value: VercelJson }
+  | { readonly type: "json" | "error-json"; readonly value: VercelJson }
   | { readonly type: "content"; readonly value: Array<VercelContent> }
 
 /**
@@ -307,7 +319,8 @@ export interface VercelTool<out A, out S = VercelSchema> {
 export interface VercelOptions<A, S> {
   /**
    * Runs a call. Its promise fails with what went wrong, which the AI SDK tells the model. It answers a text, the parts
-   * of `ToolOutput.make()`, or any other JSON. Default: tools that don't run by themselves.
+   * of `ToolOutput.make()`, what a call of a toolset gives, whose failures are told as such, or any other JSON. Default: tools
+   * that don't run by themselves.
    */
   readonly run?: ((call: Call, options: { readonly signal: AbortSignal | undefined }) => PromiseLike<A>) | undefined
   /** `jsonSchema` of the AI SDK, for its types. Default: the same value, made here. */
@@ -350,5 +363,5 @@ export const vercel: {
     options?: VercelOptions<A, S>
   ) => { [name: string]: VercelTool<A, S> }
   readonly calls: (answer: unknown) => ReadonlyArray<Call>
-  readonly result: (call: Pick<Call, "id" | "name">, output: Output, options?: ResultOptions) => VercelResult
+  readonly result: (call: Pick<Call, "id" | "name">, outcome: Outcome, options?: ResultOptions) => VercelResult
 } = internal.vercel

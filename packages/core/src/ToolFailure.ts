@@ -26,14 +26,37 @@ export interface FailedCall {
 }
 
 /**
- * `"propagate"`: the typed error. Otherwise a text for the model; where making it fails, the call fails with that.
+ * `"propagate"`: the typed error, which `E` has to allow. Otherwise a text for the model; where making it fails with `E`, the
+ * call fails with that.
  *
  * @since 0.1.0
  * @category models
  */
-export type ToolFailure<R = never> =
-  | "propagate"
-  | ((error: McpError.McpError, call: FailedCall) => string | Effect.Effect<string, McpError.McpError, R>)
+export type ToolFailure<R = never, E = never> =
+  | ([McpError.McpError] extends [E] ? "propagate" : never)
+  | ((error: McpError.McpError, call: FailedCall) => string | Effect.Effect<string, E, R>)
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export declare namespace ToolFailure {
+  /** Any of them, whatever it needs and fails with. */
+  export type Any = ToolFailure<unknown, unknown>
+
+  /** What calls can still fail with where these are told of their failures. */
+  export type Error<F extends Any> = F extends "propagate" ? McpError.McpError
+    : Answer<F> extends infer A ? A extends Effect.Effect<string, infer E, infer _> ? E : never
+    : never
+
+  /** The services that these need. */
+  export type Context<F extends Any> = Answer<F> extends infer A
+    ? A extends Effect.Effect<string, infer _, infer R> ? R : never
+    : never
+
+  /** What they give where they are functions. */
+  export type Answer<F extends Any> = F extends (...args: never) => infer A ? A : never
+}
 
 /**
  * Says what happened, whether it may have run, and what the model can do about it. Bounded. Of servers it has only

@@ -35,6 +35,18 @@ export interface ToolOutput<out A> {
 }
 
 /**
+ * @since 0.1.0
+ * @category models
+ */
+export declare namespace ToolOutput {
+  /** Any conversion. */
+  export type Any = ToolOutput<unknown>
+
+  /** What these give. */
+  export type Output<O extends Any> = O extends ToolOutput<infer A> ? A : never
+}
+
+/**
  * One part of an output: a block of content as it came, or the structured content.
  *
  * @since 0.1.0

@@ -20,6 +20,7 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
+import type * as Types from "effect/Types"
 import * as internal from "./internal/toolset/toolset.js"
 import type * as McpConnection from "./McpConnection.js"
 import type * as McpError from "./McpError.js"
@@ -78,26 +79,76 @@ export interface ToolList {
 }
 
 /**
- * What can be settled for one server, and for all of them.
+ * What can be settled for one server, and for all of them, each part of its own type: so it is inferred.
  *
  * @since 0.1.0
  * @category options
  */
-export interface ServerOptions<in Request, out R, out A> {
+export interface ServerParts<out Filter, out Approval, out Failure, out Output> {
   /** Default: all tools. That of a server and that of the toolset must both show a tool. */
-  readonly filter?: ToolFilter.ToolFilter<Request, R> | undefined
+  readonly filter?: Filter | undefined
   /** Default: no call needs approval. That of a server takes the place of that of the toolset. */
-  readonly approval?: ToolApproval.ToolApproval<Request, R> | undefined
+  readonly approval?: Approval | undefined
   /** What a call that has failed gives. Default: `ToolFailure.explained`. */
-  readonly failure?: ToolFailure.ToolFailure<R> | undefined
+  readonly failure?: Failure | undefined
   /** What a result becomes. Default: `ToolOutput.make()`. */
-  readonly output?: ToolOutput.ToolOutput<A> | undefined
+  readonly output?: Output | undefined
   /** What a result is with which a tool says that it has failed: a result, or `ToolFailed`. Default: `"value"`. */
   readonly onToolError?: "value" | "fail" | undefined
   /** Whether arguments must fit the whole input schema, and not only have what it requires. Default: `false`. */
   readonly validateArguments?: boolean | undefined
   /** Whether structured content must fit the output schema. Default: `true`. */
   readonly validateOutput?: boolean | undefined
+}
+
+/**
+ * The same for whoever asks as `Request`, with the services `R`. `E` is what calls fail with beside what every call can fail
+ * with: nothing, or what `failure` lets through.
+ *
+ * @since 0.1.0
+ * @category options
+ */
+export type ServerOptions<Request, R, A, E = never> = ServerParts<
+  ToolFilter.ToolFilter<Request, R>,
+  ToolApproval.ToolApproval<Request, R>,
+  ToolFailure.ToolFailure<R, E>,
+  ToolOutput.ToolOutput<A>
+>
+
+/**
+ * @since 0.1.0
+ * @category options
+ */
+export declare namespace ServerOptions {
+  /** Any of them. */
+  export type Any = ServerParts<
+    ToolFilter.ToolFilter.Any,
+    ToolApproval.ToolApproval.Any,
+    ToolFailure.ToolFailure.Any,
+    ToolOutput.ToolOutput.Any
+  >
+
+  /** A part of these, where they have it. */
+  export type Part<O, P extends keyof Any> = O extends unknown
+    ? P extends keyof O ? Extract<O[P], NonNullable<Any[P]>> : never
+    : never
+
+  /** Who has to ask. */
+  export type Request<O extends Any> =
+    & ToolFilter.ToolFilter.Request<Part<O, "filter">>
+    & ToolApproval.ToolApproval.Request<Part<O, "approval">>
+
+  /** The services that they need. */
+  export type Context<O extends Any> =
+    | ToolFilter.ToolFilter.Context<Part<O, "filter">>
+    | ToolApproval.ToolApproval.Context<Part<O, "approval">>
+    | ToolFailure.ToolFailure.Context<Part<O, "failure">>
+
+  /** What calls can fail with because of them. */
+  export type Error<O extends Any> = ToolFailure.ToolFailure.Error<Part<O, "failure">>
+
+  /** What results become where one of them says it. */
+  export type Output<O extends Any> = ToolOutput.ToolOutput.Output<Part<O, "output">>
 }
 
 /**
@@ -139,12 +190,21 @@ export type CallHook<out R> = (
 ) => Effect.Effect<McpProtocol.CallToolResult, McpError.McpError, R>
 
 /**
- * How a toolset is made. Everything is optional.
+ * How a toolset is made, each part of its own type: so it is inferred. Everything is optional.
  *
  * @since 0.1.0
  * @category options
  */
-export interface ToolsetOptions<in Request, out R, out A> extends ServerOptions<Request, R, A> {
+export interface ToolsetParts<
+  out Filter,
+  out Approval,
+  out Failure,
+  out Output,
+  out Servers,
+  out Meta,
+  out Around,
+  out OnServerError
+> extends ServerParts<Filter, Approval, Failure, Output> {
   /**
    * The name of the toolset, which pending approvals and recorded tools remember. Toolsets with the same one answer each other's
    * approvals: one for each policy, the same in every process. Default: `"tools"`.
@@ -156,7 +216,7 @@ export interface ToolsetOptions<in Request, out R, out A> extends ServerOptions<
    */
   readonly only?: ReadonlyArray<string> | undefined
   /** What is settled otherwise for single servers. One that nobody has configured is a problem of the listing. */
-  readonly servers?: { readonly [server: string]: ServerOptions<Request, R, A> } | undefined
+  readonly servers?: Servers | undefined
   /** Default: `ToolNaming.prefixed`. */
   readonly naming?: ToolNaming.ToolNaming | undefined
   /** Names that no tool may have, such as those of an agent's own tools. */
@@ -165,12 +225,15 @@ export interface ToolsetOptions<in Request, out R, out A> extends ServerOptions<
   readonly schemas?: "verbatim" | "strict" | "nullable" | undefined
   /** Whether models get output schemas. Default: `false`. */
   readonly includeReturnSchema?: boolean | undefined
-  /** What a listing does where a server has none of its tools: tell it in `problems`, or fail. Default: `"report"`. */
-  readonly onServerError?: "report" | "fail" | undefined
+  /**
+   * What a listing does where a server has none of its tools: `"report"` tells it in `problems`, `"fail"` fails with
+   * `ServersFailed`. Default: `"report"`.
+   */
+  readonly onServerError?: OnServerError | undefined
   /** How long an approval may take. Default: for ever. */
   readonly approvalExpiresIn?: Duration.DurationInput | undefined
-  readonly meta?: MetaResolver<Request, R> | undefined
-  readonly around?: CallHook<R> | undefined
+  readonly meta?: Meta | undefined
+  readonly around?: Around | undefined
   /** Something of the application's own from a result. Its failure is logged, and harms no call that has run. */
   readonly extract?:
     | ((result: McpProtocol.CallToolResult, call: OutgoingCall) => unknown)
@@ -183,15 +246,68 @@ export interface ToolsetOptions<in Request, out R, out A> extends ServerOptions<
 }
 
 /**
- * How one call is made.
+ * The same for whoever asks as `Request`, with the services `R`. `E` is what calls fail with beside what every call can fail
+ * with, `L` is the same for listings: nothing, or `ServersFailed`, which `onServerError: "fail"` needs.
  *
  * @since 0.1.0
  * @category options
  */
-export interface CallOptions<out A> extends McpConnection.CallOptions {
-  readonly output?: ToolOutput.ToolOutput<A> | undefined
-  readonly failure?: ToolFailure.ToolFailure | undefined
+export type ToolsetOptions<Request, R, A, E = never, L = never> = ToolsetParts<
+  ToolFilter.ToolFilter<Request, R>,
+  ToolApproval.ToolApproval<Request, R>,
+  ToolFailure.ToolFailure<R, E>,
+  ToolOutput.ToolOutput<A>,
+  { readonly [server: string]: ServerOptions<Request, R, A, E> },
+  MetaResolver<Request, R>,
+  CallHook<R>,
+  "report" | ([McpError.ServersFailed] extends [L] ? "fail" : never)
+>
+
+/**
+ * How one call is made, each part of its own type: so it is inferred. What is not said here is as in the toolset.
+ *
+ * @since 0.1.0
+ * @category options
+ */
+export interface CallParts<out Failure, out Output> extends McpConnection.CallOptions {
+  readonly failure?: Failure | undefined
+  readonly output?: Output | undefined
   readonly onToolError?: "value" | "fail" | undefined
+}
+
+/**
+ * The same with a result that becomes `A`, and failures that need the services `R` and let `E` through.
+ *
+ * @since 0.1.0
+ * @category options
+ */
+export type CallOptions<A, R = never, E = never> = CallParts<
+  ToolFailure.ToolFailure<R, E>,
+  ToolOutput.ToolOutput<A>
+>
+
+/**
+ * @since 0.1.0
+ * @category options
+ */
+export declare namespace CallOptions {
+  /** Any of them. */
+  export type Any = CallParts<ToolFailure.ToolFailure.Any, ToolOutput.ToolOutput.Any>
+
+  /** What a result becomes, in a toolset where it becomes `A`. */
+  export type Output<O extends Any, A> = "output" extends keyof O
+    ? O extends { readonly output: ToolOutput.ToolOutput<infer B> } ? B
+    : A | ToolOutput.ToolOutput.Output<ServerOptions.Part<O, "output">>
+    : A
+
+  /** What a call fails with beside what every call can fail with, in a toolset where that is `E`. */
+  export type Error<O extends Any, E> = "failure" extends keyof O
+    ? O extends { readonly failure: infer F extends ToolFailure.ToolFailure.Any } ? ToolFailure.ToolFailure.Error<F>
+    : E | ToolFailure.ToolFailure.Error<ServerOptions.Part<O, "failure">>
+    : E
+
+  /** The services that they need. */
+  export type Context<O extends Any> = ToolFailure.ToolFailure.Context<ServerOptions.Part<O, "failure">>
 }
 
 /**
@@ -226,63 +342,73 @@ export type ToolResult<A> =
   }
 
 /**
- * Why tools can't be listed.
+ * Why tools can't be listed. Servers that have none of their tools are in `problems`; only with `onServerError: "fail"` is that
+ * `ServersFailed`, which is `L` then.
  *
  * @since 0.1.0
  * @category errors
  */
-export type ListError = McpError.McpError | ToolNaming.NamesClash | ToolRequest.RequestMissing
+export type ListError<L = never> = ToolNaming.NamesClash | ToolRequest.RequestMissing | L
 
 /**
- * Why a call has no result.
+ * Why a call has no result. Everything else is a `Failure`, for the model; what `failure` lets through is `E`.
  *
  * @since 0.1.0
  * @category errors
  */
-export type CallError = ListError | ToolApproval.ApprovalRequired
+export type CallError<E = never> =
+  | ToolApproval.ApprovalRequired
+  | ToolNaming.NamesClash
+  | ToolRequest.RequestMissing
+  | E
 
 /**
- * What one agent in one run sees and may call.
+ * Why a call that waited for approval has no result: it can't be the one that was asked about (`ConfigInvalid`), or as for any
+ * call.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export type ApproveError<E = never> = McpError.ConfigInvalid | ToolNaming.NamesClash | ToolRequest.RequestMissing | E
+
+/**
+ * What one agent in one run sees and may call. It needs the services `R`, and results become `A`. `E` is what calls fail with
+ * beside what every call can fail with, such as `McpError` where failures propagate; `L` is the same for listings.
  *
  * @since 0.1.0
  * @category models
  */
-export interface Toolbox<out R, out A> {
+export interface Toolbox<out R, out A, out E = never, out L = never> {
   /** The tools. Decided anew each time; what has not changed since is shared. */
-  readonly list: Effect.Effect<ToolList, ListError, R>
+  readonly list: Effect.Effect<ToolList, ListError<L>, R>
   /** The tools, then again each time that what servers offer has changed. */
-  readonly changes: Stream.Stream<ToolList, ListError, R>
+  readonly changes: Stream.Stream<ToolList, ListError<L>, R>
   /**
    * Calls a tool: by its name, or by what tells it. Arguments may be JSON as text. A tool that the filter does not show does
    * not exist, nor does one whose name was that of another tool in the last list. Where it needs approval it fails with
    * `ToolApproval.ApprovalRequired`.
    */
-  readonly call: {
-    <B>(
-      tool: string | ToolNaming.ToolIdentity,
-      args: unknown,
-      options: CallOptions<B> & { readonly output: ToolOutput.ToolOutput<B> }
-    ): Effect.Effect<ToolResult<B>, CallError, R>
-    <B = A>(
-      tool: string | ToolNaming.ToolIdentity,
-      args?: unknown,
-      options?: CallOptions<B>
-    ): Effect.Effect<ToolResult<A | B>, CallError, R>
-  }
+  readonly call: <O extends CallOptions.Any = {}>(
+    tool: string | ToolNaming.ToolIdentity,
+    args?: unknown,
+    options?: O & Types.NoExcessProperties<CallOptions.Any, O>
+  ) => Effect.Effect<
+    ToolResult<CallOptions.Output<O, A>>,
+    CallError<CallOptions.Error<O, E>>,
+    R | CallOptions.Context<O>
+  >
   /**
    * Makes the call that waited for approval. It is not asked for again, and each is made once, whichever toolset over the same
    * manager or connection it is approved through: it is used up even where the call fails before anything is sent. Where the server says something else of the tool by then it fails with `ConfigInvalid`.
    */
-  readonly approve: {
-    <B>(
-      pending: ToolApproval.PendingApproval,
-      options: CallOptions<B> & { readonly output: ToolOutput.ToolOutput<B> }
-    ): Effect.Effect<ToolResult<B>, CallError, R>
-    <B = A>(
-      pending: ToolApproval.PendingApproval,
-      options?: CallOptions<B>
-    ): Effect.Effect<ToolResult<A | B>, CallError, R>
-  }
+  readonly approve: <O extends CallOptions.Any = {}>(
+    pending: ToolApproval.PendingApproval,
+    options?: O & Types.NoExcessProperties<CallOptions.Any, O>
+  ) => Effect.Effect<
+    ToolResult<CallOptions.Output<O, A>>,
+    ApproveError<CallOptions.Error<O, E>>,
+    R | CallOptions.Context<O>
+  >
   /** Says to the model that a person did not want the call. */
   readonly reject: (
     pending: ToolApproval.PendingApproval,
@@ -291,15 +417,15 @@ export interface Toolbox<out R, out A> {
 }
 
 /**
- * Tools of servers, as an application wants its agents to have them.
+ * Tools of servers, as an application wants its agents to have them. Its types are those of its toolboxes.
  *
  * @since 0.1.0
  * @category models
  */
-export interface Toolset<Request, out R, out A> {
+export interface Toolset<Request, out R, out A, out E = never, out L = never> {
   readonly id: string
   /** For one agent in one run. Where something depends on who asks, it must be said. */
-  readonly for: (...request: RequestArgs<Request>) => Toolbox<R, A>
+  readonly for: (...request: RequestArgs<Request>) => Toolbox<R, A, E, L>
   /** What servers say about themselves, marked as coming from outside. Empty unless wished. */
   readonly instructions: Effect.Effect<
     ReadonlyArray<{ readonly server: string; readonly text: string }>
@@ -325,6 +451,10 @@ export type Source = McpManager.Manager | ReadonlyArray<McpConnection.McpConnect
 /**
  * A toolset. Fails for wrong options only; no server is needed for that.
  *
+ * Each part may need services and know who asks in its own way: toolboxes need the services of all of them, and a request that
+ * is good enough for each. `meta` knows who asks as the filter and the policy of the toolset do; what else it has to know, the type
+ * of its parameter says. Results of servers with an `output` of their own are in the type beside those of all others.
+ *
  * @example
  * ```ts
  * import { McpManager, ToolApproval, ToolFilter, Toolset } from "@mcp-runtime/core"
@@ -347,10 +477,59 @@ export type Source = McpManager.Manager | ReadonlyArray<McpConnection.McpConnect
  * @since 0.1.0
  * @category constructors
  */
-export const make: <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.Part>>(
+export function make<
+  Filter extends ToolFilter.ToolFilter.Any = ToolFilter.ToolFilter,
+  Approval extends ToolApproval.ToolApproval.Any = ToolApproval.ToolApproval,
+  Failure extends ToolFailure.ToolFailure.Any = ToolFailure.ToolFailure,
+  A = ReadonlyArray<ToolOutput.Part>,
+  Servers extends { readonly [server: string]: ServerOptions.Any } = {},
+  Request = unknown,
+  ForMeta = never,
+  ForAround = never,
+  OnServerError extends "report" | "fail" = "report"
+>(
   source: Source,
-  options?: ToolsetOptions<Request, R, A>
-) => Effect.Effect<Toolset<Request, R, A>, McpError.ConfigInvalid> = internal.make
+  options?: ToolsetParts<
+    Filter,
+    Approval,
+    Failure,
+    ToolOutput.ToolOutput<A>,
+    Servers & { readonly [Server in keyof Servers]: Types.NoExcessProperties<ServerOptions.Any, Servers[Server]> },
+    MetaResolver<
+      ToolFilter.ToolFilter.Request<Filter> & ToolApproval.ToolApproval.Request<Approval> & Request,
+      ForMeta
+    >,
+    CallHook<ForAround>,
+    OnServerError
+  >
+): Effect.Effect<
+  Toolset<
+    & ToolFilter.ToolFilter.Request<Filter>
+    & ToolApproval.ToolApproval.Request<Approval>
+    & ServerOptions.Request<Servers[keyof Servers]>
+    & Request,
+    | ToolFilter.ToolFilter.Context<Filter>
+    | ToolApproval.ToolApproval.Context<Approval>
+    | ToolFailure.ToolFailure.Context<Failure>
+    | ServerOptions.Context<Servers[keyof Servers]>
+    | ForMeta
+    | ForAround,
+    A | ServerOptions.Output<Servers[keyof Servers]>,
+    ToolFailure.ToolFailure.Error<Failure> | ServerOptions.Error<Servers[keyof Servers]>,
+    "fail" extends OnServerError ? McpError.ServersFailed : never
+  >,
+  McpError.ConfigInvalid
+>
+export function make<Request = unknown, R = never, A = ReadonlyArray<ToolOutput.Part>, E = never, L = never>(
+  source: Source,
+  options?: ToolsetOptions<NoInfer<Request>, NoInfer<R>, NoInfer<A>, NoInfer<E>, NoInfer<L>>
+): Effect.Effect<Toolset<Request, R, A, E, L>, McpError.ConfigInvalid>
+export function make<Request, R, A, E, L>(
+  source: Source,
+  options?: ToolsetOptions<Request, R, A, E, L>
+): Effect.Effect<Toolset<Request, R, A, E, L>, McpError.ConfigInvalid> {
+  return internal.make(source, options)
+}
 
 /** As it is: what servers send is not copied, since a property may have any name. */
 const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare(

@@ -121,6 +121,47 @@ describe("undici: sockets", () => {
       yield* server.until(() => server.sockets.size === 1)
     }))
 
+  test("asks for bodies as they are, since none is unpacked, unless the request says otherwise", () =>
+    Effect.gen(function*() {
+      const server = yield* httpServer(ok)
+      const client = yield* open({ url: server.url })
+      const own = { "x-mine": "1" }
+      for (const headers of [own, own, { ...own, "accept-encoding": "gzip" }, own]) {
+        yield* exchange(client, { url: server.url, headers })
+      }
+      assert.deepStrictEqual(server.requests.map((_) => [_.headers["accept-encoding"], _.headers["x-mine"]]), [
+        ["identity", "1"],
+        ["identity", "1"],
+        ["gzip", "1"],
+        ["identity", "1"]
+      ])
+      assert.deepStrictEqual(own, { "x-mine": "1" })
+    }))
+
+  test("a header that comes twice with the same value is there once", () =>
+    Effect.gen(function*() {
+      const server = yield* httpServer((_, response) =>
+        response.writeHead(200, { "Mcp-Session-Id": ["s", "s"], "X-Two": ["a", "b"], "X-Three": ["a", "a", "a"] }).end()
+      )
+      const client = yield* open({ url: server.url })
+      const recorded = yield* exchange(client, { url: server.url })
+      assert.strictEqual(recorded.header("mcp-session-id"), "s")
+      assert.strictEqual(recorded.header("x-two"), "a, b")
+      assert.strictEqual(recorded.header("x-three"), "a")
+    }))
+
+  test("a 100 Continue that nobody has asked for is named, since undici ends the connection", () =>
+    Effect.gen(function*() {
+      const server = yield* httpServer((_, response) => {
+        response.writeContinue()
+        response.end("ok")
+      })
+      const client = yield* open({ url: server.url })
+      const { failure } = yield* exchange(client, { url: server.url })
+      assert.deepStrictEqual([failure?.sent, failure?.reason], [true, "Lost"])
+      assert.include(failure?.detail, "100 Continue")
+    }))
+
   test("another origin gets sockets of its own", () =>
     Effect.gen(function*() {
       const first = yield* httpServer(ok)
@@ -143,7 +184,7 @@ describe("undici: aborting", () => {
       const waiting = Array.from({ length: 5 }, () => send(client, { url: server.url, body: "waiting" }))
       const last = send(client, { url: server.url, body: "last" })
       yield* server.until(() => server.requests.length === 1)
-      for (const recorded of waiting) recorded.abort()
+      for (const recorded of waiting) assert.strictEqual(recorded.abort(), true, "nothing of it was written")
       next()
       yield* server.until(() => server.requests.length === 2)
       next()
@@ -163,7 +204,7 @@ describe("undici: aborting", () => {
       const holding = send(client, { url: server.url, body: "holding" })
       const next = send(client, { url: server.url, body: "next" })
       yield* server.until(() => server.requests.length === 1)
-      holding.abort()
+      assert.strictEqual(holding.abort(), false, "it was written")
       yield* next.settled
       assert.strictEqual(next.body, "ok")
       assert.strictEqual(server.connections, 2)

@@ -3,7 +3,7 @@
  * toolset: beside it stands what it needs to have the same tools, a listing of each server, all at once. No tool has an
  * output schema, each of which the SDK would compile with each listing.
  */
-import { McpConnection, type McpManager, type McpProtocol, ToolFilter, Toolset } from "@mcp-runtime/core"
+import { McpConnection, type McpError, type McpManager, type McpProtocol, ToolFilter, Toolset } from "@mcp-runtime/core"
 import { Effect } from "effect"
 import { checkResult } from "../clients/client.js"
 import { connectOurs, connectSdk, type Serve, serverOf } from "../clients/inMemory.js"
@@ -167,7 +167,7 @@ const measureListing = async (
 // Calls
 // -------------------------------------------------------------------------------------------------
 
-type Call = Effect.Effect<McpProtocol.CallToolResult, Toolset.CallError>
+type Call = Effect.Effect<McpProtocol.CallToolResult, Toolset.CallError<McpError.McpError>>
 
 interface Calls {
   /** By its name among all tools. */

@@ -136,10 +136,9 @@ const call = (
       Effect.catchTag("ApprovalRequired", ({ pending }) => toolbox.approve(pending, options)),
       Effect.catchAll((error): Effect.Effect<never, Failure> => {
         switch (error._tag) {
-          case "ApprovalRequired":
           case "NamesClash":
           case "RequestMissing":
-            return Effect.fail(Tools.listError(error as Toolset.ListError))
+            return Effect.fail(Tools.listError(error))
           case "ArgumentsInvalid":
             return Effect.fail(
               Arguments.wrong(

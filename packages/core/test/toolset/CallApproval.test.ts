@@ -25,7 +25,7 @@ const always = { approval: ToolApproval.always }
 const elsewhere = (pending: ToolApproval.PendingApproval) =>
   Either.getOrThrow(ToolApproval.decode(JSON.parse(JSON.stringify(ToolApproval.encode(pending)))))
 
-const refusalOf = <A>(exit: Exit.Exit<A, Toolset.CallError>): string => {
+const refusalOf = <A>(exit: Exit.Exit<A, Toolset.ApproveError>): string => {
   assert(Exit.isFailure(exit) && exit.cause._tag === "Fail", "it should be refused")
   const { error } = exit.cause
   assert(error._tag === "ConfigInvalid", error._tag)

@@ -2,10 +2,10 @@
  * What a call that has failed gives, and what never becomes a text for a model.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpError, ToolApproval, ToolFailure, ToolFilter, ToolNaming } from "@mcp-runtime/core"
+import { McpError, ToolApproval, ToolFailure, ToolFilter, ToolNaming, Toolset } from "@mcp-runtime/core"
 import { RpcError } from "@mcp-runtime/testing/ScriptedServer"
 import { Cause, Context, Effect, Exit } from "effect"
-import { ending, failed, type Options, schema, succeeded } from "./calling.js"
+import { ending, failed, type Options, pendingOf, schema, succeeded } from "./calling.js"
 import * as Kit from "./kit.js"
 
 const broken: Kit.Given = {
@@ -66,7 +66,7 @@ describe("a failure", () => {
   it.scoped("that is to be propagated is the error, wherever it happens", () =>
     Effect.gen(function*() {
       const a = yield* Kit.server("a", [broken, { name: "n", inputSchema: schema({}, ["n"]) }])
-      const { call } = (yield* Kit.toolset([a], { failure: "propagate" })).for()
+      const { call } = (yield* Toolset.make(yield* Kit.connections([a]), { failure: "propagate" })).for()
       assert.strictEqual(yield* ending(call("a__x")), "error RemoteError")
       assert.strictEqual(yield* ending(call("a__none")), "error ToolNotFound")
       assert.strictEqual(yield* ending(call("a__x", "{")), "error ArgumentsInvalid")
@@ -86,6 +86,44 @@ describe("a failure", () => {
       // By identity it is known whose tool was asked for.
       assert.strictEqual(yield* textOf({ server: "a", tool: "y" }), "toolset")
       assert.strictEqual(yield* textOf({ server: "tools", tool: "y" }), "server")
+    }))
+
+  it.scoped("is the error of one server, where it is to be propagated for that one", () =>
+    Effect.gen(function*() {
+      const all = yield* Kit.servers({ a: [broken], b: [broken] })
+      const { call } = (yield* Toolset.make(yield* Kit.connections(all), {
+        servers: { b: { failure: "propagate" } }
+      })).for()
+      assert.strictEqual(yield* ending(call("a__x")), "Failure RemoteError")
+      assert.strictEqual(yield* ending(call("b__x")), "error RemoteError")
+      assert.strictEqual(yield* ending(call("c__x")), "Failure ToolNotFound")
+      assert.strictEqual(yield* ending(call("a__x", "", { failure: "propagate" })), "error RemoteError")
+    }))
+
+  it.scoped("of a call that was approved is told as that of any call", () =>
+    Effect.gen(function*() {
+      const a = yield* Kit.server("a", [broken])
+      const { approve, call } = (yield* Toolset.make(yield* Kit.connections([a]), {
+        approval: ToolApproval.always
+      })).for()
+      const pending = pendingOf(call("a__x"))
+      assert.strictEqual(yield* ending(approve(yield* pending)), "Failure RemoteError")
+      assert.strictEqual(yield* ending(approve(yield* pending, { failure: "propagate" })), "error RemoteError")
+      assert.strictEqual((yield* failed(approve(yield* pending, { failure: said("text") }))).text, "text")
+    }))
+
+  it.scoped("may become an error of the application, for a call, a server, or all", () =>
+    Effect.gen(function*() {
+      const all = yield* Kit.servers({ a: [broken], b: [broken] })
+      const { call } = (yield* Toolset.make(yield* Kit.connections(all), {
+        failure: () => Effect.fail("toolset" as const),
+        servers: { b: { failure: () => Effect.fail("server" as const) } }
+      })).for()
+      const errorOf = <A, E, R>(call: Effect.Effect<A, E, R>) => Effect.map(Effect.exit(call), (_) => Kit.failure(_))
+      assert.strictEqual(yield* errorOf(call("a__x")), "toolset")
+      assert.strictEqual(yield* errorOf(call("b__x")), "server")
+      assert.strictEqual(yield* errorOf(call("b__x", "", { failure: () => Effect.fail("call" as const) })), "call")
+      assert.strictEqual(yield* ending(call("b__x", "", { failure: said("text") })), "Failure RemoteError")
     }))
 
   it.scoped("is made a text with the services of the application", () =>

@@ -39,7 +39,7 @@ const tools: ReadonlyArray<Kit.Given> = [
  */
 const interruptedAfter = <A>(
   turns: number,
-  call: Effect.Effect<Toolset.ToolResult<A>, Toolset.CallError>
+  call: Effect.Effect<Toolset.ToolResult<A>, Toolset.CallError | Toolset.ApproveError>
 ) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.fork(Effect.withMaxOpsBeforeYield(call, 10))

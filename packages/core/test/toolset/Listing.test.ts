@@ -241,14 +241,19 @@ describe("a broken server", () => {
       assert.strictEqual(yield* listed(reporting.for()), "a__x c__x (b RemoteError)")
       assertFrozen((yield* reporting.for().list).problems)
       const failing = yield* Toolset.make(source, { onServerError: "fail" })
-      assert.deepInclude(failure(yield* Effect.exit(failing.for().list)), { _tag: "RemoteError", server: "b" })
+      const one = failure(yield* Effect.exit(failing.for().list))
+      assert(one._tag === "ServersFailed")
+      assert.deepStrictEqual(one.errors.map((_) => `${_.server} ${_._tag}`), ["b RemoteError"])
+      assert.deepStrictEqual([one.server, one.operation, one.executed], ["b", "tools/list", "no"])
+      assert.strictEqual(one.message, one.errors[0].message)
       all[0]!.listing = refusal
       yield* source[0]!.catalog.invalidate
       // Its last good tools are still there.
       assert.strictEqual(yield* listed(reporting.for()), "a__x c__x (a RemoteError) (b RemoteError)")
       const both = yield* servers({ d: [], e: [] })
       for (const one of both) one.listing = refusal
-      const error = failure(yield* Effect.exit((yield* toolset(both, { onServerError: "fail" })).for().list))
+      const none = yield* Toolset.make(yield* connections(both), { onServerError: "fail" })
+      const error = failure(yield* Effect.exit(none.for().list))
       assert(error._tag === "ServersFailed")
       assert.deepStrictEqual(error.errors.map((_) => _.server), ["d", "e"])
     }))
@@ -261,7 +266,9 @@ describe("a broken server", () => {
         const { manager, toolset: made } = yield* managed(all, {}, { dropFailed })
         assert.strictEqual(yield* listed(made.for()), "a__x c__x (b Forbidden)")
         const failing = yield* Toolset.make(manager, { onServerError: "fail" })
-        assert.deepInclude(failure(yield* Effect.exit(failing.for().list)), { _tag: "Forbidden", server: "b" })
+        const error = failure(yield* Effect.exit(failing.for().list))
+        assert(error._tag === "ServersFailed")
+        assert.deepStrictEqual(error.errors.map((_) => `${_.server} ${_._tag}`), ["b Forbidden"])
         all[1]!.way = "works"
         yield* manager.reconnect()
         assert.strictEqual(yield* listed(made.for()), "a__x b__x c__x")
@@ -556,7 +563,7 @@ describe("sources", () => {
         assert.deepStrictEqual(error.problems.map((_) => _.field), ["source"])
       }
       const bare = yield* server("bare", [], { capabilities: {} })
-      const made = yield* toolset([bare, one], { onServerError: "fail" })
+      const made = yield* Toolset.make(yield* connections([bare, one]), { onServerError: "fail" })
       for (let i = 0; i < 2; i++) assert.strictEqual(yield* listed(made.for()), "a__a")
       assert.strictEqual(yield* bare.listings, 0)
       assert.strictEqual(yield* listed((yield* Toolset.make([])).for()), "")

@@ -230,7 +230,7 @@ describe("a name", () => {
 describe("an approval", () => {
   const always = { approval: ToolApproval.always }
 
-  const refusal = <A>(exit: Exit.Exit<A, Toolset.CallError>): string => {
+  const refusal = <A>(exit: Exit.Exit<A, Toolset.ApproveError>): string => {
     assert(Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error._tag === "ConfigInvalid", "refused")
     return problemsOf(exit.cause.error)
   }

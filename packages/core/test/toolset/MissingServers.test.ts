@@ -3,7 +3,7 @@
  * silence.
  */
 import { assert, describe, it } from "@effect/vitest"
-import type { McpError } from "@mcp-runtime/core"
+import { McpError } from "@mcp-runtime/core"
 import * as ToolApproval from "@mcp-runtime/core/ToolApproval"
 import * as Toolset from "@mcp-runtime/core/Toolset"
 import { Effect, Exit, Scope } from "effect"
@@ -25,14 +25,22 @@ import {
   toolset
 } from "./kit.js"
 
+type Options = Toolset.ToolsetOptions<unknown, never, never, never, McpError.ServersFailed>
+
+const errorsOf = <A, E extends { readonly _tag: string }>(exit: Exit.Exit<A, E | McpError.ServersFailed>) => {
+  const error = failure(exit)
+  assert(error instanceof McpError.ServersFailed, error._tag)
+  return error.errors
+}
+
 describe("a server that nobody has configured", () => {
   const misspelt = { only: ["A", "a"], servers: { B: { approval: ToolApproval.always }, A: {}, b: {} } }
 
   const kinds = {
-    connections: (all: ReadonlyArray<Server>, options: Toolset.ToolsetOptions<unknown, never, never>) =>
-      toolset(all, options),
-    manager: (all: ReadonlyArray<Server>, options: Toolset.ToolsetOptions<unknown, never, never>) =>
-      Effect.map(managed(all, options), (_) => _.toolset)
+    connections: (all: ReadonlyArray<Server>, options: Options) =>
+      toolset<unknown, never, never, McpError.ServersFailed>(all, options),
+    manager: (all: ReadonlyArray<Server>, options: Options) =>
+      Effect.map(managed<unknown, never, never, McpError.ServersFailed>(all, options), (_) => _.toolset)
   }
 
   for (const [kind, make] of Object.entries(kinds)) {
@@ -54,9 +62,9 @@ describe("a server that nobody has configured", () => {
         )
 
         const only = yield* make(all, { only: ["A"], onServerError: "fail" })
-        assert.deepInclude(failure(yield* Effect.exit(only.for().list)), { _tag: "UnknownServer", server: "A" })
+        assert.deepInclude(errorsOf(yield* Effect.exit(only.for().list))[0], { _tag: "UnknownServer", server: "A" })
         const rule = yield* make(all, { servers: { A: { approval: ToolApproval.always } }, onServerError: "fail" })
-        assert.deepInclude(failure(yield* Effect.exit(rule.for().list)), { _tag: "UnknownServer", server: "A" })
+        assert.deepInclude(errorsOf(yield* Effect.exit(rule.for().list))[0], { _tag: "UnknownServer", server: "A" })
         const both = failure(yield* Effect.exit((yield* make(all, { ...misspelt, onServerError: "fail" })).for().list))
         assert(both._tag === "ServersFailed", both._tag)
         assert.deepStrictEqual(both.errors.map((_) => `${_.server} ${_._tag}`), ["A UnknownServer", "B UnknownServer"])
@@ -69,7 +77,7 @@ describe("a server that nobody has configured", () => {
           const lines: Array<Line> = []
           const made = yield* make(all, misspelt)
           const box = made.for()
-          const once = does === "list"
+          const once: Effect.Effect<void, unknown> = does === "list"
             ? Effect.asVoid(box.list)
             : Effect.asVoid(box.call(does === "call" ? "a__x" : { server: "a", tool: "x" }))
           yield* Effect.provide(Effect.zipRight(once, once), noting(lines))
@@ -116,7 +124,7 @@ describe("a manager that is closed for good", () => {
       assert.strictEqual(yield* listed(made.for()), "(a ConnectionUnavailable) (c ConnectionUnavailable)")
       const [problem] = (yield* made.for().list).problems
       assert.deepInclude(problem!.error, { reason: "Released", operation: "tools/list", server: "a", executed: "no" })
-      assert.deepInclude(failure(yield* Effect.exit(failing.for().list)), { reason: "Released", server: "a" })
+      assert.deepInclude(errorsOf(yield* Effect.exit(failing.for().list))[0], { reason: "Released", server: "a" })
       assert.strictEqual(seen.at(-1), "(a ConnectionUnavailable) (c ConnectionUnavailable)")
       assert.isAtMost(seen.length, 4)
     }))

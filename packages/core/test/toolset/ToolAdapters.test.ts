@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { McpError, type Toolset } from "@mcp-runtime/core"
 import * as ToolAdapters from "@mcp-runtime/core/ToolAdapters"
 import * as ToolOutput from "@mcp-runtime/core/ToolOutput"
 import { FastCheck } from "effect"
@@ -338,6 +339,74 @@ describe("vercel", () => {
       value: "a\n[image image/png]"
     })
     assert.deepStrictEqual(result(call, "why", { isError: true }).output, { type: "error-text", value: "why" })
+  })
+})
+
+describe("what a call gives", () => {
+  const { anthropic, openAi, openAiChat, vercel } = ToolAdapters
+  const error = new McpError.ToolNotFound({
+    server: "a",
+    operation: "tools/call",
+    executed: "no",
+    tool: "x",
+    detail: ""
+  })
+  const failure: Toolset.ToolResult<Parts> = { _tag: "Failure", tool: undefined, text: "It failed.", error }
+  const rejected: Toolset.ToolResult<Parts> = { _tag: "Rejected", text: "Nobody wants it.", reason: "" }
+  const success = <A>(output: A, isError: boolean): Toolset.ToolResult<A> => ({
+    _tag: "Success",
+    tool: undefined as never,
+    output,
+    isError,
+    result: { content: [], isError },
+    customData: undefined
+  })
+
+  it("is told as its output", () => {
+    for (const { result } of Object.values(adapters)) {
+      for (const output of ["done", [], all]) {
+        assert.deepStrictEqual(result(call, success(output, false)), result(call, output))
+        assert.deepStrictEqual(result(call, success(output, true)), result(call, output, { isError: true }))
+      }
+    }
+  })
+
+  it("is told as a failure where a text is in the place of a result", () => {
+    for (const told of [failure, rejected]) {
+      const { text } = told
+      for (const { result } of Object.values(adapters)) {
+        assert.deepStrictEqual(result(call, told), result(call, text, { isError: true }))
+      }
+      assert.isTrue(anthropic.result(call, told).is_error)
+      assert.deepStrictEqual(vercel.result(call, told).output, { type: "error-text", value: text })
+      assert.strictEqual(openAi.result(call, told).output, text)
+      assert.strictEqual(openAiChat.result(call, told).content, text)
+    }
+  })
+
+  it("is what the caller says, where the caller says it", () => {
+    for (const { result } of Object.values(adapters)) {
+      assert.deepStrictEqual(result(call, failure, { isError: false }), result(call, "It failed."))
+      assert.deepStrictEqual(result(call, success("x", false), { isError: true }), result(call, "x", { isError: true }))
+      assert.deepStrictEqual(result(call, failure, {}), result(call, failure))
+      assert.deepStrictEqual(result(call, failure, { isError: undefined }), result(call, failure))
+    }
+  })
+
+  it("may be what a tool of the AI SDK runs, also after it was stored as JSON", () => {
+    const said = (output: unknown) => vercel.tools([search]).web__search!.toModelOutput({ output })
+    const stored = (output: unknown): unknown => JSON.parse(JSON.stringify(output))
+    for (const as of [(_: unknown) => _, stored]) {
+      assert.deepStrictEqual(said(as(failure)), { type: "error-text", value: "It failed." })
+      assert.deepStrictEqual(said(as(rejected)), { type: "error-text", value: "Nobody wants it." })
+      assert.deepStrictEqual(said(as(success("done", false))), { type: "text", value: "done" })
+      assert.deepStrictEqual(said(as(success([text("why")], true))), { type: "error-text", value: "why" })
+      assert.deepStrictEqual(said(as(success({ any: 1 }, false))), { type: "json", value: { any: 1 } })
+      assert.deepStrictEqual(said(as(success({ any: 1 }, true))), { type: "error-json", value: { any: 1 } })
+    }
+    for (const other of [{ _tag: "Failure" }, { _tag: "Success", output: 1 }, { _tag: "Other", text: "x" }]) {
+      assert.deepStrictEqual(said(other), { type: "json", value: other })
+    }
   })
 })
 

@@ -303,7 +303,7 @@ describe("handle", () => {
 
   it.effect("propagate: the error itself", () =>
     Effect.gen(function*() {
-      assert.strictEqual(yield* Effect.flip(Failure.handle("propagate", error, call)), error)
+      assert.strictEqual(yield* Effect.flip(Failure.handle<never, McpError.McpError>("propagate", error, call)), error)
     }))
 
   it.effect("gives the error and the call to a function, and takes a text or an effect of one", () =>

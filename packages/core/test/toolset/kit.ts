@@ -112,9 +112,9 @@ export const connections = (all: ReadonlyArray<Server>, options?: McpConnection.
   Effect.forEach(all, (_) => connection(_, options))
 
 /** A toolset over plain connections to these servers. */
-export const toolset = <Request = unknown, R = never, A = ReadonlyArray<never>>(
+export const toolset = <Request = unknown, R = never, A = ReadonlyArray<never>, L = never>(
   all: ReadonlyArray<Server>,
-  options?: Toolset.ToolsetOptions<Request, R, A>
+  options?: Toolset.ToolsetOptions<Request, R, A, never, L>
 ) => Effect.flatMap(connections(all), (source) => Toolset.make(source, options))
 
 export interface Over extends ManagerKit.Over {
@@ -122,9 +122,9 @@ export interface Over extends ManagerKit.Over {
 }
 
 /** A toolset over a manager that has connected these servers. */
-export const managed = <Request = unknown, R = never, A = ReadonlyArray<never>>(
+export const managed = <Request = unknown, R = never, A = ReadonlyArray<never>, L = never>(
   all: ReadonlyArray<Server>,
-  options?: Toolset.ToolsetOptions<Request, R, A>,
+  options?: Toolset.ToolsetOptions<Request, R, A, never, L>,
   over?: Over
 ) =>
   Effect.gen(function*() {

@@ -53,6 +53,8 @@ export interface Wire {
   readonly timers: Timers
   /** For a second. */
   readonly linger: Linger
+  /** The same where somebody waits for a socket: as long as a server takes that ends its stream with the answer. */
+  readonly brief: Linger
   /** As long as messages without an answer may take. */
   readonly notes: { readonly usual: Linger; readonly cancelled: Linger }
   /** Every exchange that holds a socket. */
@@ -61,6 +63,8 @@ export interface Wire {
   closed: boolean
   /** The headers of the last request, which are those of the next one as long as neither part changes. */
   authorized: { readonly from: Headers; readonly header: string; readonly headers: Headers } | undefined
+  /** What the last message was told that could not be sent because too many were under way. */
+  refusal: McpError.McpError | undefined
   /** What must not show. */
   readonly hidden: Hidden
   /** Ends what waits for new credentials. */
@@ -107,10 +111,12 @@ const make = (...[config, client, events, credentials]: Parts): Effect.Effect<Wi
     limits: McpConfig.limitsOf(config),
     timers,
     linger: new Linger(timers, 1000),
+    brief: new Linger(timers, 50),
     notes: notesOf(config, timers),
     live: new Set(),
     closed: false,
     authorized: undefined,
+    refusal: undefined,
     hidden: new Hidden(target.secrets),
     unfollow: undefined,
     onAccepted: undefined
@@ -273,6 +279,9 @@ const headersFailed = (wire: Wire, operation: string, cause: Cause.Cause<unknown
 export const stop = (wire: Wire): void => {
   wire.closed = true
   wire.unfollow?.()
+  wire.unfollow = undefined
+  // The last request may be accepted as well, and nobody is to hear of it.
+  wire.onAccepted = undefined
   for (const exchange of wire.live) exchange.abort()
   wire.timers.cancelAll()
 }

@@ -189,6 +189,10 @@ const notAgainFor = 10_000
 const generationOf = ({ state }: ServerStatus): number | undefined =>
   state !== undefined && "generation" in state ? state.generation : undefined
 
+/** A list may have been asked for before there was a session. */
+const isLater = (generation: number | undefined, than: number | undefined): boolean =>
+  generation !== undefined && than !== undefined && generation !== than
+
 /** The lists that were not there in time, each in a session: the next one, or another server, may be quicker. */
 class Late {
   private readonly until = new WeakMap<
@@ -204,7 +208,7 @@ class Late {
   ): Effect.Effect<Either.Either<Snapshot<A>, McpError.McpError>> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const late = this.until.get(list)
-      if (late !== undefined && late.generation === generation && now < late.at) {
+      if (late !== undefined && now < late.at && !isLater(generation, late.generation)) {
         return Effect.map(list.fresh, (fresh) => fresh === undefined ? Either.left(late.error) : Either.right(fresh))
       }
       const tooLate = Effect.map(Clock.currentTimeMillis, (at) => {

@@ -18,6 +18,7 @@ import type {
   OpenAiContent,
   OpenAiResult,
   OpenAiTool,
+  Outcome,
   Output,
   ResultOptions,
   VercelContent,
@@ -30,6 +31,7 @@ import type {
 } from "../../ToolAdapters.js"
 import type { Part } from "../../ToolOutput.js"
 import { normalized } from "../../ToolSchema.js"
+import type { ToolResult } from "../../Toolset.js"
 import { isObject } from "../protocol/json.js"
 import { inWords, isImage, isJson, isResource } from "./content.js"
 
@@ -121,11 +123,31 @@ const dataUrl = (media: Media): string => `data:${media.mediaType};base64,${medi
 
 const failed = "Error:"
 
+interface Told {
+  readonly output: Output
+  readonly isError: boolean
+}
+
+const toldOf = (outcome: Outcome, options: ResultOptions | undefined): Told => {
+  const told = typeof outcome === "string" || isList(outcome)
+    ? { output: outcome, isError: false }
+    : resultTold(outcome)
+  return options?.isError === undefined ? told : { ...told, isError: options.isError }
+}
+
+const isList = (outcome: Exclude<Outcome, string>): outcome is ReadonlyArray<Part> => Array.isArray(outcome)
+
+/** What is there in the place of a result is one of a failure, whoever it was. */
+const resultTold = <A>(result: ToolResult<A>): { readonly output: A | string; readonly isError: boolean } =>
+  result._tag === "Success"
+    ? { output: result.output, isError: result.isError }
+    : { output: result.text, isError: true }
+
 /** A text that stands for a failure says so itself. */
-const saysIt = (output: Output, options: ResultOptions | undefined): ReadonlyArray<Part> =>
+const saysIt = ({ isError, output }: Told): ReadonlyArray<Part> =>
   typeof output === "string"
     ? [{ type: "text", text: output }]
-    : options?.isError === true
+    : isError
     ? [{ type: "text", text: failed }, ...output]
     : output
 
@@ -162,11 +184,11 @@ export const openAi: Adapter<OpenAiTool, OpenAiResult> = {
     itemsIn(answer, "output")
       .filter((item) => item.type === "function_call")
       .map((item) => callOf(item.call_id, item.name, item.arguments)),
-  result: ({ id }, output, options) => ({
+  result: ({ id }, outcome, options) => ({
     type: "function_call_output",
     call_id: id,
     output: contentOf<OpenAiContent>(
-      saysIt(output, options),
+      saysIt(toldOf(outcome, options)),
       (text) => ({ type: "input_text", text }),
       (media) =>
         media.kind === "image"
@@ -182,7 +204,11 @@ export const openAiChat: Adapter<OpenAiChatTool, OpenAiChatResult> = {
     itemsIn(answer, "tool_calls").flatMap((call) =>
       isObject(call.function) ? [callOf(call.id, call.function.name, call.function.arguments)] : []
     ),
-  result: ({ id }, output, options) => ({ role: "tool", tool_call_id: id, content: asText(saysIt(output, options)) })
+  result: ({ id }, outcome, options) => ({
+    role: "tool",
+    tool_call_id: id,
+    content: asText(saysIt(toldOf(outcome, options)))
+  })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -215,8 +241,8 @@ export const anthropic: Adapter<AnthropicTool, AnthropicResult> = {
     itemsIn(answer, "content")
       .filter((block) => block.type === "tool_use")
       .map((block) => callOf(block.id, block.name, block.input)),
-  result: ({ id }, output, options) => {
-    const isError = options?.isError === true
+  result: ({ id }, outcome, options) => {
+    const { isError, output } = toldOf(outcome, options)
     const content = anthropicContent(typeof output === "string" ? [{ type: "text", text: output }] : output, isError)
     if (isError && content.length === 0) content.push(silentFailure)
     return {
@@ -234,8 +260,8 @@ export const anthropic: Adapter<AnthropicTool, AnthropicResult> = {
 
 const schemaSymbol = Symbol.for("vercel.ai.schema")
 
-const vercelOutput = (output: Output, options?: ResultOptions): VercelOutput => {
-  if (options?.isError === true) {
+const vercelOutput = ({ isError, output }: Told): VercelOutput => {
+  if (isError) {
     return { type: "error-text", value: typeof output === "string" ? output : asText(output) }
   }
   if (typeof output === "string") return { type: "text", value: output }
@@ -255,10 +281,17 @@ const vercelOutput = (output: Output, options?: ResultOptions): VercelOutput => 
 const isParts = (u: unknown): u is ReadonlyArray<Part> =>
   Array.isArray(u) && u.every((_) => isObject(_) && typeof _.type === "string")
 
-const toModelOutput = ({ output }: { readonly output: unknown }): VercelOutput =>
-  typeof output === "string" || isParts(output)
-    ? vercelOutput(output)
-    : { type: "json", value: (output ?? null) as VercelJson }
+/** It may have been JSON meanwhile. */
+const isToolResult = (u: unknown): u is ToolResult<unknown> =>
+  isObject(u) && (u._tag === "Success"
+    ? "output" in u && isObject(u.result) && typeof u.isError === "boolean"
+    : (u._tag === "Failure" || u._tag === "Rejected") && typeof u.text === "string")
+
+const toModelOutput = ({ output: given }: { readonly output: unknown }): VercelOutput => {
+  const { isError, output } = isToolResult(given) ? resultTold(given) : { isError: false, output: given }
+  if (typeof output === "string" || isParts(output)) return vercelOutput({ isError, output })
+  return { type: isError ? "error-json" : "json", value: (output ?? null) as VercelJson }
+}
 
 // Async, so that a `run` which throws fails its promise.
 const executed =
@@ -295,10 +328,10 @@ export const vercel = {
     itemsIn(answer, "toolCalls")
       .filter((call) => call.providerExecuted !== true && (call.type === undefined || call.type === "tool-call"))
       .map((call) => callOf(call.toolCallId, call.toolName, call.input)),
-  result: (call: Pick<Call, "id" | "name">, output: Output, options?: ResultOptions): VercelResult => ({
+  result: (call: Pick<Call, "id" | "name">, outcome: Outcome, options?: ResultOptions): VercelResult => ({
     type: "tool-result",
     toolCallId: call.id,
     toolName: call.name,
-    output: vercelOutput(output, options)
+    output: vercelOutput(toldOf(outcome, options))
   })
 }

@@ -16,7 +16,16 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import * as ToolApproval from "../../ToolApproval.js"
 import type * as ToolNaming from "../../ToolNaming.js"
 import type * as ToolOutput from "../../ToolOutput.js"
-import type { AgentTool, CallError, CallHook, CallOptions, OutgoingCall, ToolResult } from "../../Toolset.js"
+import type {
+  AgentTool,
+  ApproveError,
+  CallError,
+  CallHook,
+  CallOptions,
+  ListError,
+  OutgoingCall,
+  ToolResult
+} from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
 import * as Errors from "../engine/errors.js"
 import { inTime } from "../within.js"
@@ -29,6 +38,12 @@ import * as Pending from "./pending.js"
 import * as Refusals from "./refusals.js"
 import { idOf, type Table, type ToolLists } from "./table.js"
 import type { Parts, Visible } from "./toolset.js"
+
+/** Why there is no call of a tool that need not be approved: who is told of an `McpError`, is settled later. */
+type Unready = ListError<McpError.McpError>
+
+/** The same of one that may need approval. */
+type Unapproved = CallError<McpError.McpError>
 
 type Asked = Refusals.Asked
 
@@ -57,14 +72,18 @@ const unknownTool: ReadonlySet<number> = new Set([-32601, -32602])
 
 type Next = Parameters<CallHook<never>>[1]
 
-export class Calls<Request, R, A> {
+export class Calls<Request, R, A, E> {
   constructor(
-    private readonly parts: Parts<Request, R, A>,
-    private readonly visible: Visible<Request, R, A>,
+    private readonly parts: Parts<Request, R, A, E>,
+    private readonly visible: Visible<Request, R, A, E>,
     private readonly request: Request | undefined
   ) {}
 
-  call<B>(asked: Asked, input: unknown, options?: CallOptions<B>): Effect.Effect<ToolResult<A | B>, CallError, R> {
+  call<B, R2, E2>(
+    asked: Asked,
+    input: unknown,
+    options?: CallOptions<B, R2, E2>
+  ): Effect.Effect<ToolResult<A | B>, CallError<E | E2>, R | R2> {
     return Effect.suspend(() => {
       const { problems } = this.parts.source
       if (!problems.isChecked) return Effect.zipRight(problems.check, this.call(asked, input, options))
@@ -97,11 +116,11 @@ export class Calls<Request, R, A> {
       : Either.right({ tool, args, connection })
   }
 
-  private stepByStep<B>(
+  private stepByStep<B, R2, E2>(
     asked: Asked,
     input: unknown,
-    options: CallOptions<B> | undefined
-  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    options: CallOptions<B, R2, E2> | undefined
+  ): Effect.Effect<ToolResult<A | B>, CallError<E | E2>, R | R2> {
     return this.after(asked, options, (found) =>
       Effect.flatMap(this.find(asked, options), (known) => {
         found(known)
@@ -116,10 +135,10 @@ export class Calls<Request, R, A> {
       }))
   }
 
-  approve<B>(
+  approve<B, R2, E2>(
     pending: ToolApproval.PendingApproval,
-    options?: CallOptions<B>
-  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    options?: CallOptions<B, R2, E2>
+  ): Effect.Effect<ToolResult<A | B>, ApproveError<E | E2>, R | R2> {
     return Effect.flatMap(
       this.use(pending),
       (asked) =>
@@ -152,15 +171,16 @@ export class Calls<Request, R, A> {
   // ---------------------------------------------------------------------------------------------
 
   /** The call once everything that comes before it is done. What goes wrong there is told as what goes wrong in it. */
-  private after<B>(
+  private after<F extends CallError | McpError.ConfigInvalid, B, R2, E2>(
     asked: Asked,
-    options: CallOptions<B> | undefined,
-    ready: (found: (tool: AgentTool) => AgentTool) => Effect.Effect<Ready, CallError, R>
-  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    options: CallOptions<B, R2, E2> | undefined,
+    ready: (found: (tool: AgentTool) => AgentTool) => Effect.Effect<Ready, F | McpError.McpError, R>
+  ): Effect.Effect<ToolResult<A | B>, F | E | E2, R | R2> {
     return Effect.suspend(() => {
       let tool: AgentTool | undefined = undefined
       return Effect.matchEffect(ready((_) => tool = _), {
-        onFailure: (error) => isForCaller(error) ? Effect.fail(error) : this.failed(tool, asked, error, options),
+        onFailure: (error): Effect.Effect<ToolResult<A | B>, F | E | E2, R | R2> =>
+          isForCaller(error) ? Effect.fail(error as F) : this.failed(tool, asked, error, options),
         onSuccess: (ready) => this.run(ready, options)
       })
     })
@@ -170,7 +190,7 @@ export class Calls<Request, R, A> {
   private find(
     asked: Asked,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<AgentTool, CallError, R> {
+  ): Effect.Effect<AgentTool, Unready, R> {
     const { settings, source: { lists }, tables } = this.parts
     return Effect.flatMap(lists.current, (current) => {
       const table = tables.known(current)
@@ -186,7 +206,7 @@ export class Calls<Request, R, A> {
     asked: Asked,
     current: ToolLists,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<AgentTool, CallError, R> {
+  ): Effect.Effect<AgentTool, Unready, R> {
     const { tables } = this.parts
     return Effect.gen(this, function*() {
       let table = yield* tables.soon(current)
@@ -247,13 +267,13 @@ export class Calls<Request, R, A> {
   private asItIs(
     tool: AgentTool,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<Current, CallError, R> {
+  ): Effect.Effect<Current, Unready, R> {
     return Effect.flatMap(
       this.parts.source.connection(tool.server),
       (connection) =>
         Effect.flatMap(
           connection.catalog.tools.current,
-          (known): Effect.Effect<Current, CallError, R> =>
+          (known): Effect.Effect<Current, Unready, R> =>
             known?.stale !== true && connection.catalog.tools.find(tool.tool) === tool.definition
               ? Effect.succeed({ tool, connection })
               : this.readAnew(tool, connection as Connection, options)
@@ -265,7 +285,7 @@ export class Calls<Request, R, A> {
     tool: AgentTool,
     { catalog: { tools }, inTime }: Connection,
     options: McpConnection.CallOptions | undefined
-  ): Effect.Effect<Current, CallError, R> {
+  ): Effect.Effect<Current, Unready, R> {
     return Effect.flatMap(inTime(tools.get, "tools/call", options), (read) => {
       // What an earlier run has left is enough to show a tool, and not to call it.
       if (read.origin === "store" && read.error !== undefined) {
@@ -276,7 +296,7 @@ export class Calls<Request, R, A> {
       return Effect.flatMap(this.find(identityOf(tool), options), (tool) =>
         Effect.flatMap(
           this.parts.source.connection(tool.server),
-          (connection): Effect.Effect<Current, CallError, R> =>
+          (connection): Effect.Effect<Current, Unready, R> =>
             // Compared with what was read, and not with that of the tool: a copy of a connection may have lists of its own.
             connection.catalog.tools.find(tool.tool) === definition
               ? Effect.succeed({ tool, connection })
@@ -305,7 +325,7 @@ export class Calls<Request, R, A> {
     args: McpProtocol.JsonObject,
     options: McpConnection.CallOptions | undefined,
     onceMore: boolean
-  ): Effect.Effect<Ready, CallError, R> {
+  ): Effect.Effect<Ready, Unapproved, R> {
     const { approval, validateArguments } = this.parts.settings.of(tool.server)
     const checked = Arguments.check(tool, args, validateArguments)
     if (Either.isLeft(checked)) return Effect.fail(checked.left)
@@ -324,7 +344,7 @@ export class Calls<Request, R, A> {
       return Effect.flatMap(required, (required) =>
         required ? this.askFor(tool, args) : Effect.flatMap(
           this.asItIs(tool, options),
-          (now): Effect.Effect<Ready, CallError, R> =>
+          (now): Effect.Effect<Ready, Unapproved, R> =>
             now.tool.definition === tool.definition
               ? Effect.succeed({ ...now, args })
               : onceMore
@@ -335,7 +355,7 @@ export class Calls<Request, R, A> {
   }
 
   /** Approval, of a person. */
-  private askFor(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<never, CallError> {
+  private askFor(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<never, Unapproved> {
     const { id, approvalExpiresIn } = this.parts.settings
     const { definition, name, server } = tool
     const call = { toolset: id, server, tool: tool.tool, name, arguments: args, definition }
@@ -371,10 +391,10 @@ export class Calls<Request, R, A> {
   // The call
   // ---------------------------------------------------------------------------------------------
 
-  private run<B>(
+  private run<B, R2, E2>(
     { args, connection, tool }: Ready,
-    options: CallOptions<B> | undefined
-  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    options: CallOptions<B, R2, E2> | undefined
+  ): Effect.Effect<ToolResult<A | B>, E | E2, R | R2> {
     const { onToolError, output, validateOutput } = this.parts.settings.of(tool.server)
     const call: OutgoingCall = Object.freeze({
       server: tool.server,
@@ -409,7 +429,7 @@ export class Calls<Request, R, A> {
     tool: AgentTool,
     connection: McpConnection.McpConnection | undefined,
     call: OutgoingCall,
-    options: CallOptions<unknown> | undefined
+    options: McpConnection.CallOptions | undefined
   ): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError, R> {
     return connection !== undefined
       ? this.sendOver(connection, tool, call, options)
@@ -423,7 +443,7 @@ export class Calls<Request, R, A> {
     connection: McpConnection.McpConnection,
     tool: AgentTool,
     call: OutgoingCall,
-    options: CallOptions<unknown> | undefined
+    options: McpConnection.CallOptions | undefined
   ): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError, R> {
     const wire = options === undefined ? undefined : wireOf(options)
     const { around, meta } = this.parts.options
@@ -519,19 +539,21 @@ export class Calls<Request, R, A> {
   }
 
   /** A text for the model in the place of the error, or the error. */
-  private failed<B>(
+  private failed<R2, E2>(
     tool: AgentTool | undefined,
     asked: Asked,
     error: McpError.McpError,
-    options: CallOptions<B> | undefined
-  ): Effect.Effect<ToolResult<A | B>, CallError, R> {
+    options: CallOptions<unknown, R2, E2> | undefined
+  ): Effect.Effect<ToolResult<never>, E | E2, R | R2> {
     const server = tool?.server ?? error.server
     // Whose tool it would be whose name no tool has, nobody knows, whatever the error names.
     const known = tool?.server ?? (typeof asked === "string" ? undefined : asked.server)
-    const failure = options?.failure ?? this.parts.settings.of(known).failure
     const name = tool?.name ?? (typeof asked === "string" ? asked : idOf(asked.server, asked.tool))
     const call = { server, tool: tool?.tool ?? name, name: McpError.displayName(name) }
-    return Effect.map(Failure.handle(failure, error, call), (text) => ({ _tag: "Failure", tool, text, error }))
+    const told: Effect.Effect<string, E | E2, R | R2> = options?.failure === undefined
+      ? Failure.handle(this.parts.settings.of(known).failure, error, call)
+      : Failure.handle(options.failure, error, call)
+    return Effect.map(told, (text) => ({ _tag: "Failure", tool, text, error }))
   }
 }
 
@@ -541,7 +563,7 @@ const isAsked = (tool: AgentTool, asked: Asked): boolean =>
 const identityOf = ({ server, tool }: AgentTool): ToolNaming.ToolIdentity => ({ server, tool })
 
 /** What no model is told, because it is the caller who has to do something. */
-const isForCaller = (error: CallError): error is Exclude<CallError, McpError.McpError> | McpError.ConfigInvalid =>
+const isForCaller = (error: Unapproved): error is CallError | McpError.ConfigInvalid =>
   error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash" ||
   (error._tag === "ConfigInvalid" && error.operation === Refusals.approving)
 

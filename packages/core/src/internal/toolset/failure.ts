@@ -199,13 +199,14 @@ const problems = (all: ReadonlyArray<McpError.ConfigProblem>): string => {
 }
 
 /** The text in the place of an error, or the error. */
-export const handle = <R = never>(
-  failure: ToolFailure<R>,
+export const handle = <R = never, E = never>(
+  failure: ToolFailure<R, E>,
   error: McpError.McpError,
   call: FailedCall
-): Effect.Effect<string, McpError.McpError, R> =>
+): Effect.Effect<string, E, R> =>
   Effect.suspend(() => {
-    if (failure === "propagate") return Effect.fail(error)
+    // Only where the type allows this error.
+    if (failure === "propagate") return Effect.fail(error as E)
     const text = failure(error, call)
     return typeof text === "string" ? Effect.succeed(text) : text
   })

@@ -7,8 +7,8 @@ import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
 import type { Parts } from "./toolset.js"
 
-export const instructionsOf = <Request, R, A>(
-  { settings, source }: Parts<Request, R, A>
+export const instructionsOf = <Request, R, A, E>(
+  { settings, source }: Parts<Request, R, A, E>
 ): Effect.Effect<ReadonlyArray<{ readonly server: string; readonly text: string }>> => {
   const { instructions: maxLength } = settings
   if (maxLength === undefined) return Effect.succeed([])
@@ -22,7 +22,7 @@ export const instructionsOf = <Request, R, A>(
 const one = (
   server: string,
   maxLength: number,
-  connection: ReturnType<Parts<never, never, never>["source"]["connection"]>
+  connection: ReturnType<Parts<never, never, never, never>["source"]["connection"]>
 ): Effect.Effect<{ readonly server: string; readonly text: string } | undefined> =>
   connection.pipe(
     Effect.flatMap((_) => _.state),

@@ -18,7 +18,7 @@ export interface Problem {
 }
 
 /** What is wanted of which servers. */
-export type Wanted = Pick<Settings<never, never, never>, "id" | "only" | "named">
+export type Wanted = Pick<Settings<never, never, never, never>, "id" | "only" | "named">
 
 type Servers = ManagerState["servers"]
 

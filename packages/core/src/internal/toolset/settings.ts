@@ -17,18 +17,18 @@ import { isPlainObject } from "./patternList.js"
 import type { Looks } from "./table.js"
 
 /** What holds for the tools of one server. */
-export interface ServerSettings<Request, R, A> {
+export interface ServerSettings<Request, R, A, E> {
   /** Nothing where every tool is shown. */
   readonly filter: ToolFilter.ToolFilter<Request, R> | undefined
   readonly approval: ToolApproval.ToolApproval<Request, R>
-  readonly failure: ToolFailure.ToolFailure<R>
+  readonly failure: ToolFailure.ToolFailure<R, E>
   readonly output: ToolOutput.ToolOutput<A>
   readonly onToolError: "value" | "fail"
   readonly validateArguments: boolean
   readonly validateOutput: boolean
 }
 
-export interface Settings<Request, R, A> {
+export interface Settings<Request, R, A, E> {
   readonly id: string
   readonly only: ReadonlySet<string> | undefined
   /** The servers that are spoken of. */
@@ -40,7 +40,7 @@ export interface Settings<Request, R, A> {
   /** How long the instructions of one server may be. Nothing where they are not wished. */
   readonly instructions: number | undefined
   /** What holds for the tools of this server; of none, where it is not known whose they would be. */
-  readonly of: (server: string | undefined) => ServerSettings<Request, R, A>
+  readonly of: (server: string | undefined) => ServerSettings<Request, R, A, E>
 }
 
 const owner = owners.toolset
@@ -144,10 +144,10 @@ const defaults = {
   instructions: false
 }
 
-export const make = <Request, R, A>(
-  options: ToolsetOptions<Request, R, A>,
+export const make = <Request, R, A, E, L>(
+  options: ToolsetOptions<Request, R, A, E, L>,
   problems: ReadonlyArray<McpError.ConfigProblem>
-): Either.Either<Settings<Request, R, A>, McpError.ConfigInvalid> => {
+): Either.Either<Settings<Request, R, A, E>, McpError.ConfigInvalid> => {
   const checked = Check.check(checks, defaults, options, owner)
   const perServer = isRecord(options) && isPlainObject(options.servers) ? Object.entries(options.servers) : []
   const all = [...problems, ...Check.problemsOf(checked, "")]
@@ -166,9 +166,9 @@ export const make = <Request, R, A>(
     )
   }
   const { approvalExpiresIn, includeReturnSchema, only, reserved, right } = { ...checked.right, right: checked.right }
-  const general = serverSettings<Request, R, A>(options, {})
+  const general = serverSettings<Request, R, A, E>(options, {})
   const special = new Map(
-    perServer.map(([server, settings]) => [server, serverSettings(options, settings as ServerOptions<Request, R, A>)])
+    perServer.map(([server, own]) => [server, serverSettings(options, own as ServerOptions<Request, R, A, E>)])
   )
   return Either.right({
     id: right.id,
@@ -183,10 +183,10 @@ export const make = <Request, R, A>(
 }
 
 /** What is settled for a server wins, but for filters: both must show a tool. */
-const serverSettings = <Request, R, A>(
-  toolset: ServerOptions<Request, R, A>,
-  server: ServerOptions<Request, R, A>
-): ServerSettings<Request, R, A> => ({
+const serverSettings = <Request, R, A, E>(
+  toolset: ServerOptions<Request, R, A, E>,
+  server: ServerOptions<Request, R, A, E>
+): ServerSettings<Request, R, A, E> => ({
   filter: both(server.filter, toolset.filter),
   approval: server.approval ?? toolset.approval ?? ToolApproval.never,
   failure: server.failure ?? toolset.failure ?? ToolFailure.explained,

@@ -8,7 +8,6 @@ import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
-import type * as ToolOutput from "../../ToolOutput.js"
 import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
 import { shownAs } from "../shownAs.js"
 import { together } from "../together.js"
@@ -21,18 +20,18 @@ import * as Settings from "./settings.js"
 import * as ToolSource from "./source.js"
 import { type Found, type Table, Tables, type ToolLists } from "./table.js"
 
-export const make = <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.Part>>(
+export const make = <Request, R, A, E, L>(
   source: Source,
-  options: ToolsetOptions<Request, R, A> = {}
-): Effect.Effect<Toolset<Request, R, A>, McpError.ConfigInvalid> =>
+  options: ToolsetOptions<Request, R, A, E, L> = {}
+): Effect.Effect<Toolset<Request, R, A, E, L>, McpError.ConfigInvalid> =>
   Effect.suspend(() => {
     const from = ToolSource.of(source)
     return Either.map(
       Settings.make(options, Either.isLeft(from) ? from.left : []),
-      (settings): Toolset<Request, R, A> => {
+      (settings): Toolset<Request, R, A, E, L> => {
         // They are the caller's, who may change them.
         const parts = new Parts(Either.getOrThrow(from)(settings), settings, { ...options })
-        const toolset: Toolset<Request, R, A> = {
+        const toolset: Toolset<Request, R, A, E, L> = {
           id: settings.id,
           for: (...[request]) => new OwnToolbox(parts, request as Request | undefined),
           instructions: instructionsOf(parts)
@@ -43,40 +42,42 @@ export const make = <Request = unknown, R = never, A = ReadonlyArray<ToolOutput.
   })
 
 /** What all toolboxes of a toolset share. */
-export class Parts<Request, R, A> {
+export class Parts<Request, R, A, E> {
   readonly tables: Tables
 
   constructor(
     readonly source: ToolSource.ToolSource,
-    readonly settings: Settings.Settings<Request, R, A>,
-    readonly options: ToolsetOptions<Request, R, A>
+    readonly settings: Settings.Settings<Request, R, A, E>,
+    readonly options: Pick<ToolsetOptions<Request, R, A, E>, "meta" | "around" | "extract">
   ) {
     this.tables = new Tables(settings.looks)
   }
 }
 
 /** Each run of an agent has its own, so that it is made of as little as can be. */
-class OwnToolbox<Request, R, A> implements Toolbox<R, A> {
-  readonly list: Toolbox<R, A>["list"]
-  readonly changes: Toolbox<R, A>["changes"]
-  readonly call: Toolbox<R, A>["call"]
-  readonly approve: Toolbox<R, A>["approve"]
-  readonly reject: Toolbox<R, A>["reject"]
+class OwnToolbox<Request, R, A, E, L> implements Toolbox<R, A, E, L> {
+  readonly list: Toolbox<R, A, E, L>["list"]
+  readonly changes: Toolbox<R, A, E, L>["changes"]
+  readonly call: Toolbox<R, A, E, L>["call"]
+  readonly approve: Toolbox<R, A, E, L>["approve"]
+  readonly reject: Toolbox<R, A, E, L>["reject"]
   readonly toolset: string
 
-  constructor(parts: Parts<Request, R, A>, request: Request | undefined) {
+  constructor(parts: Parts<Request, R, A, E>, request: Request | undefined) {
     const visible = new Visible(parts, request)
     const calls = new Calls(parts, visible, request)
     this.toolset = parts.settings.id
-    this.list = visible.list
+    // It only fails with `ServersFailed` where the options say so, and then that is `L`.
+    this.list = visible.list as Toolbox<R, A, E, L>["list"]
     this.changes = Stream.suspend(() =>
       Stream.changesWith(
-        Stream.mapEffect(Stream.changesWith(parts.source.changes, offerTheSame), () => visible.list),
+        Stream.mapEffect(Stream.changesWith(parts.source.changes, offerTheSame), () => this.list),
         tellTheSame
       )
     )
-    this.call = (tool, args, options) => calls.call(tool, args, options)
-    this.approve = (pending, options) => calls.approve(pending, options)
+    // What comes of their options is more than can be shown here.
+    this.call = ((tool, args, options) => calls.call(tool, args, options)) as Toolbox<R, A, E, L>["call"]
+    this.approve = ((pending, options) => calls.approve(pending, options)) as Toolbox<R, A, E, L>["approve"]
     this.reject = (pending, reason) => calls.reject(pending, reason)
   }
 }
@@ -112,13 +113,13 @@ const byName = (tools: ReadonlyArray<AgentTool>): ReadonlyMap<string, AgentTool>
 }
 
 /** What one who asks may see. */
-export class Visible<Request, R, A> {
+export class Visible<Request, R, A, E> {
   /** What was handed out last. */
   private handedOut: Offered | undefined = undefined
 
-  constructor(private readonly parts: Parts<Request, R, A>, private readonly request: Request | undefined) {}
+  constructor(private readonly parts: Parts<Request, R, A, E>, private readonly request: Request | undefined) {}
 
-  readonly list: Effect.Effect<ToolList, ListError, R> = Effect.suspend(() =>
+  readonly list: Effect.Effect<ToolList, ListError<McpError.ServersFailed>, R> = Effect.suspend(() =>
     Effect.map(this.offered, (offered) => {
       this.handedOut = offered
       return offered.list
@@ -126,12 +127,12 @@ export class Visible<Request, R, A> {
   )
 
   /** What there is to list, without handing it out. */
-  get offered(): Effect.Effect<Offered, ListError, R> {
+  get offered(): Effect.Effect<Offered, ListError<McpError.ServersFailed>, R> {
     const { settings, source, tables } = this.parts
     return Effect.flatMap(source.lists.tools, (lists) =>
       Effect.flatMap(source.problems.of(lists), (problems) => {
         const missing = problems.filter((_) => _.isMissing)
-        if (settings.onServerError === "fail" && missing.length > 0) return Effect.fail(failed(missing))
+        if (settings.onServerError === "fail" && missing.length > 0) return failed(missing)
         return Effect.flatMap(tables.soon(lists), (table) =>
           Effect.map(this.shown(table, lists), (tools): Offered => ({
             table,
@@ -211,10 +212,12 @@ const tellTheSame = (a: ToolList, b: ToolList): boolean =>
     return server === other.server && error === other.error
   })
 
-const failed = (missing: ReadonlyArray<Problem>): McpError.McpError => {
+const failed = (
+  missing: ReadonlyArray<Problem>
+): Effect.Effect<never, ListError<McpError.ServersFailed>> => {
   const errors = missing.map((_) => _.error)
   const [{ operation, server }] = errors as [McpError.McpError]
-  return errors.length === 1 ? errors[0]! : new McpError.ServersFailed({
+  return new McpError.ServersFailed({
     server,
     operation,
     executed: "no",
