@@ -76,7 +76,7 @@ const pack = (repository) =>
     const stray = files.filter((file) => /(^|\/)(test|dtslint|\.tsbuildinfo)(\/|$)|\.tgz$|\.test\./.test(file))
     check(stray.length === 0, `@mcp-runtime/${name}: ${stray} should not be in the package`)
     const manifest = JSON.parse(readFileSync(join(source, "package.json"), "utf8"))
-    for (const field of ["description", "license", "repository", "keywords", "homepage", "bugs", "engines"]) {
+    for (const field of ["description", "license", "keywords", "engines"]) {
       check(manifest[field] !== undefined, `@mcp-runtime/${name}: package.json has no ${field}`)
     }
     return { manifest, file: join(target, packed.filename) }

@@ -18,7 +18,11 @@ const live = (fixture: AuthFixture.AuthFixture) => {
       )
   })
   // An application keeps tokens: `FileTokens.layer()`.
-  const auth = McpAuth.layer.pipe(Layer.provide([authorizer, UndiciExchange.layer, McpAuth.layerTokensMemory]))
+  const auth = McpAuth.layer.pipe(
+    Layer.provide(UndiciExchange.layer),
+    Layer.provide(McpAuth.layerTokensMemory),
+    Layer.provide(authorizer)
+  )
   return McpRuntime.layer({ servers: [{ name: "private", transport: "http", url: fixture.url }] }).pipe(
     Layer.provide(NodeMcp.layer),
     Layer.provide(auth)

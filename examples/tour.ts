@@ -53,7 +53,10 @@ const serversWith = (weatherUrl: string, startAfter: number): Servers => [
 
 /** One run of an application. */
 const runtime = (servers: Servers, storedIn: string) =>
-  McpRuntime.layer({ servers }).pipe(Layer.provide([NodeMcp.layerTransport, NodeMcp.layerCatalog(storedIn)]))
+  McpRuntime.layer({ servers }).pipe(
+    Layer.provide(NodeMcp.layerTransport),
+    Layer.provide(NodeMcp.layerCatalog(storedIn))
+  )
 
 const showServers = Effect.gen(function*() {
   const { servers } = yield* (yield* McpManager.McpManager).state

@@ -82,8 +82,9 @@ export const parse = (
       }
       return done("--completions", shell)
     }
-    const { path, rest } = yield* commandOf(positional, commands, own.has("help"))
-    if (own.has("help") || path.length === 0) return { ...done(), help: path }
+    const help = positional[0] === "help" || own.has("help")
+    const { path, rest } = yield* commandOf(positional[0] === "help" ? positional.slice(1) : positional, commands, help)
+    if (help || path.length === 0) return { ...done(), help: path }
     return done(...path, ...options, "--", ...rest.map(shield))
   })
 

@@ -36,6 +36,9 @@ const ofTheProgram = ["log-level", "help", "version", "completions"]
 const exitCodes =
   "Exit codes: 0 done; 1 failed; 2 the command line or the configuration is wrong; 3 the tool says that it has failed; 130 interrupted; 143 ended."
 
+/** Descriptions that would have less room than this have lines of their own. */
+const narrowest = 28
+
 /** For a command, or for the program where the path is empty. */
 export const render = (
   [name]: ReadonlyArray<string>,
@@ -46,6 +49,12 @@ export const render = (
   const title = (text: string) => ["", style.bold(text)]
   const list = (rows: ReadonlyArray<readonly [string, string]>) => {
     const left = Math.max(...rows.map(([term]) => term.length)) + 4
+    if (room - left < narrowest) {
+      return rows.flatMap(([term, text]) => [
+        `  ${style.cyan(term)}`,
+        ...wrap(text, room - 6).map((line) => `      ${line}`)
+      ])
+    }
     return rows.flatMap(([term, text]) =>
       wrap(text, room - left).map((line, at) =>
         at === 0 ? `  ${style.cyan(pad(term, left - 2))}${line}` : " ".repeat(left) + line
@@ -60,7 +69,7 @@ export const render = (
   const command = name === undefined ? undefined : commands.get(name)
   const lines = command === undefined
     ? [
-      "Lists, calls and checks MCP servers: those of .mcp.json or mcp.json here, and your own.",
+      ...wrap("Lists, calls and checks MCP servers: those of .mcp.json or mcp.json here, and your own.", room),
       ...title("Usage"),
       "  mcp-runtime <command> [arguments] [options]",
       ...title("Commands"),

@@ -9,10 +9,13 @@ import * as CliConfig from "@effect/cli/CliConfig"
 import * as Command from "@effect/cli/Command"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as ValidationError from "@effect/cli/ValidationError"
-import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
+import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
 import * as Argv from "./Argv.js"
@@ -144,11 +147,15 @@ const commands: ReadonlyMap<string, Help.CommandHelp> = new Map<string, Help.Com
     below: ["check"]
   }],
   ["auth", {
-    usage: "<server>",
+    usage: "[server]",
     description: "Authorize a remote server in the browser.",
     options: ["no-browser", "forget"]
   }],
-  ["logs", { usage: "<server>", description: "Show what a server logs, until Ctrl-C.", options: ["level"] }]
+  ["logs", {
+    usage: "[server]",
+    description: "Show what a server logs, or all of them, until Ctrl-C.",
+    options: ["level"]
+  }]
 ])
 
 const commandNames = new Map([...commands].map(([name, { below = [] }]) => [name, below]))
@@ -179,18 +186,28 @@ export const run = (
     yield* execute(version)(argv.words).pipe(
       Effect.provideService(Outcome, outcome),
       Effect.provideService(CliConfig.CliConfig, cliConfig),
-      Effect.provide(NodeContext.layer),
+      Effect.provide(services),
       Effect.withConsole(consoleOf(screen)),
-      Effect.mapError((error) => ValidationError.isValidationError(error) ? invalid(error) : error)
+      Effect.mapError((error) => ValidationError.isValidationError(error) ? invalid(error, argv.words) : error)
     )
     return yield* Ref.get(outcome)
   })
 
+/** What `@effect/cli` asks for, one after the other. `NodeContext.layer` merges its layers; see `Servers.platform`. */
+const services = NodePath.layer.pipe(
+  Layer.provideMerge(NodeTerminal.layer),
+  Layer.provideMerge(NodeFileSystem.layer)
+)
+
 const cliConfig = CliConfig.make({ isCaseSensitive: true, autoCorrectLimit: 0, showBuiltIns: false, showTypes: false })
 
-const invalid = ({ error }: ValidationError.ValidationError): Failure =>
+/** The name of the command is the first word that was typed. */
+const invalid = (
+  { error }: ValidationError.ValidationError,
+  [, , name = "<command>"]: ReadonlyArray<string>
+): Failure =>
   usage(oneLine(Argv.unmarked(Style.strip(HelpDoc.toAnsiText(error)))), [
-    "See how it is used: mcp-runtime <command> --help"
+    `See how it is used: mcp-runtime ${name} --help`
   ])
 
 /** Help goes to stdout, in colours only where they are wanted; errors are told once, by `main`. */

@@ -52,19 +52,22 @@ export interface Options {
  * Authorization with what is stored. Only with an `Authorizer` is a person asked: that is for `auth`; everywhere else an error
  * says what to do.
  */
-export const auth: Layer.Layer<McpAuth.McpAuth> = Layer.provide(McpAuth.layer, [
-  UndiciExchange.layer,
-  FileTokens.layer()
-])
+export const auth: Layer.Layer<McpAuth.McpAuth> = McpAuth.layer.pipe(
+  Layer.provide(FileTokens.layer()),
+  Layer.provide(UndiciExchange.layer)
+)
 
-const transports: Layer.Layer<McpTransport.McpTransport> = Layer.provide(NodeMcp.layerWithoutHttp, [
-  UndiciExchange.layer,
-  auth
-])
+const transports: Layer.Layer<McpTransport.McpTransport> = NodeMcp.layerWithoutHttp.pipe(
+  Layer.provide(auth),
+  Layer.provide(UndiciExchange.layer)
+)
 
-/** What is needed to reach servers. */
+/**
+ * What is needed to reach servers. One after the other: `Layer.merge` and `Layer.provide` of several (3.22.4) wait for ever where they
+ * are interrupted just before the first one has begun.
+ */
 export const platform = (setup: Setup): Layer.Layer<McpTransport.McpTransport | CatalogStore.CatalogStore> =>
-  Layer.merge(transports, setup.common.noCache ? CatalogStore.layerNone : NodeMcp.layerCatalog())
+  Layer.provideMerge(transports, setup.common.noCache ? CatalogStore.layerNone : NodeMcp.layerCatalog())
 
 /** The servers that were chosen, connected as far as they can be. They are closed with the scope. */
 export const connect = (
@@ -96,6 +99,21 @@ const heard = (setup: Setup, onStderr: (server: string, line: string) => Effect.
 /** What lists come after the handshake, beside its own bound. */
 const afterHandshake = 10_000
 
+/** A server that did not answer is ended before that is told; what is told is that it did not answer, and not that it is slow to end. */
+const toEnd = (servers: ReadonlyArray<McpConfig.ServerConfigInput>): number =>
+  Math.max(
+    0,
+    ...servers.map((_) => {
+      const { afterEof = ending, afterKill = ending, afterTerm = ending } = _.transport === "stdio"
+        ? _.shutdown ?? {}
+        : {}
+      return Duration.toMillis(afterEof) + Duration.toMillis(afterTerm) + Duration.toMillis(afterKill)
+    })
+  )
+
+/** Each step of ending a process, where nothing else is configured. */
+const ending: Duration.DurationInput = "2 seconds"
+
 /** The handshake of each server has a bound of its own; this is for what comes after it. */
 const connectTimeoutOf = (
   { timeout }: Setup,
@@ -110,7 +128,7 @@ const connectTimeoutOf = (
   })
   if (bounds.some((_) => _ === null || !Number.isFinite(_))) return null
   const longest = Math.max(0, ...bounds.map((_) => _ ?? 0))
-  return longest + (timeout === undefined ? afterHandshake : Math.min(timeout, afterHandshake))
+  return longest + toEnd(servers) + (timeout === undefined ? afterHandshake : Math.min(timeout, afterHandshake))
 }
 
 /** What there is to know for advice about an error of a server. */

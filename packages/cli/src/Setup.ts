@@ -11,13 +11,19 @@ import * as ConfigFiles from "@mcp-runtime/node/ConfigFiles"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Path from "node:path"
+import { commandLine } from "./doctor/words.js"
 import { type Failure, usage } from "./exit.js"
 import * as CommandLine from "./input/commandLine.js"
 import * as Durations from "./input/durations.js"
+import { shellWord } from "./input/toolArguments.js"
 import type { Common } from "./Options.js"
 import { Screen } from "./output/Screen.js"
 import { clean, oneLine, shownName } from "./output/text.js"
 import { didYouMean } from "./suggest.js"
+
+const configVariable = "MCP_RUNTIME_CONFIG"
+const timeoutVariable = "MCP_RUNTIME_TIMEOUT"
 
 /** A server that is written down but can't be used. */
 export interface Broken {
@@ -44,7 +50,9 @@ export const load = (
     yield* checkFiles(common, all.loaded)
     if (all.loaded.entries.length === 0 && all.broken.length === 0) return yield* yield* nothing(common, all.loaded)
     if (options.quiet !== true) {
-      yield* tell(all.loaded.problems.filter((_) => _.severity === "error" && meant(common, _.server)))
+      yield* tell(all.loaded.problems.filter((_) =>
+        (_.severity === "error" || _.path === timeoutVariable) && meant(common, _.server)
+      ))
     }
     return yield* choose(all)
   })
@@ -84,18 +92,25 @@ export const showProblem = (problem: ConfigFile.Problem): string =>
 const tell = (problems: ReadonlyArray<ConfigFile.Problem>): Effect.Effect<void, never, Screen> =>
   Effect.flatMap(
     Screen,
-    ({ err }) => Effect.forEach(problems, (problem) => err.line(err.style.red(showProblem(problem))), { discard: true })
+    ({ err }) =>
+      Effect.forEach(problems, (problem) => {
+        const { red, yellow } = err.style
+        return err.line((problem.severity === "error" ? red : yellow)(showProblem(problem)))
+      }, { discard: true })
   )
 
 /** A file that was asked for and can't be read at all is not what was wanted, whatever else there is. */
-const checkFiles = ({ config }: Common, { problems }: ConfigFile.Loaded): Effect.Effect<void, Failure> => {
-  const fatal = config.length === 0
-    ? undefined
-    : problems.find((_) => _.severity === "error" && _.server === undefined)
+const checkFiles = (common: Common, { problems }: ConfigFile.Loaded): Effect.Effect<void, Failure> => {
+  const named = process.env[configVariable]
+  const asked = (path: string): boolean =>
+    common.config.length > 0 || (named !== undefined && named !== "" && path === Path.resolve(named))
+  const fatal = problems.find((_) => _.severity === "error" && _.server === undefined && asked(_.path))
   return fatal === undefined ? Effect.void : Effect.fail(
     usage(`The configuration can't be used: ${oneLine(ConfigFile.display(fatal))}`, [
-      `Correct ${oneLine(fatal.path)}, or name another file: --config <file>`,
-      "See all that is wrong: mcp-runtime config check"
+      `Correct ${oneLine(fatal.path)}, or name another file: ${
+        common.config.length > 0 ? "--config <file>" : `${configVariable}=<file>`
+      }`,
+      seeAll(common)
     ], "ConfigInvalid")
   )
 }
@@ -122,22 +137,28 @@ export const noServer = (name: string, names: ReadonlyArray<string>): Failure =>
       : `There ${names.length === 1 ? "is" : "are"} ${names.map(shownName).join(", ")}.`
   ], "UnknownServer")
 
+/** With the same files. */
+const seeAll = ({ config, noProject }: Common): string =>
+  ["See all that is wrong: mcp-runtime config check", ...config.map((_) => `--config ${shellWord(_)}`)].join(" ") +
+  (noProject ? " --no-project" : "")
+
 const nothing = (common: Common, { problems }: ConfigFile.Loaded): Effect.Effect<Failure> => {
   const unread = problems.find((_) => _.severity === "error" && _.server === undefined)
   if (unread !== undefined) {
     return Effect.succeed(usage(`No server could be read: ${oneLine(ConfigFile.display(unread))}`, [
       `Correct ${oneLine(unread.path)}.`,
-      "See all that is wrong: mcp-runtime config check"
+      seeAll(common)
     ], "ConfigInvalid"))
   }
-  return Effect.map(ConfigFiles.places(filesOf(common, undefined)), (places) =>
-    usage("No server is configured", [
-      `Write ${
-        common.config[0] === undefined ? "mcp.json" : oneLine(common.config[0])
-      }: {"mcpServers": {"time": {"command": "npx", "args": ["-y", "some-mcp-server"]}}}`,
+  return Effect.map(ConfigFiles.places(filesOf(common, undefined)), (places) => {
+    const own = places.find((_) => _.level === "user")?.paths[0]
+    const file = common.config[0] ?? (common.noProject ? own : undefined) ?? "mcp.json"
+    return usage("No server is configured", [
+      `Write ${oneLine(file)}: {"mcpServers": {"time": {"command": "npx", "args": ["-y", "some-mcp-server"]}}}`,
       "Or try one without a file: mcp-runtime tools --command \"npx -y some-mcp-server\", or --url https://...",
       `Looked for ${places.flatMap((_) => _.paths).map(oneLine).join(", ")}`
-    ], "NoServers"))
+    ], "NoServers")
+  })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -167,7 +188,7 @@ const directly = (common: Common, timeout: number | undefined): Either.Either<Co
 const single = (input: McpConfig.ServerConfigInput, timeout: number | undefined): ConfigFile.Loaded => {
   const bound = timeout === 0 ? null : timeout
   const config = bound === undefined ? input : { ...input, timeouts: { handshake: bound, request: bound } }
-  const path = "the command line"
+  const path = commandLine
   return {
     entries: [{ name: config.name, origin: { level: "explicit", path }, shadows: [], config, rules: {} }],
     problems: [],

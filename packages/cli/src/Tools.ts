@@ -18,6 +18,7 @@ import { oneLine, shownName } from "./output/text.js"
 import * as Servers from "./Servers.js"
 import type { Setup } from "./Setup.js"
 import { suggest } from "./suggest.js"
+import { together } from "./together.js"
 
 export type Toolbox = Toolset.Toolbox<never, McpProtocol.CallToolResult, McpError.McpError>
 
@@ -104,7 +105,7 @@ export const candidates = (written: string, setup: Setup): Effect.Effect<Readonl
     const named = setup.loaded.entries.filter(({ name }) => beginsWith(written, name))
     if (named.length > 0) return new Set(named.map((_) => _.name))
     if (setup.common.noCache || all.size < 2) return all
-    const stored = yield* Effect.forEach(enabled, storedTools, { concurrency: "unbounded" }).pipe(
+    const stored = yield* together(enabled, storedTools).pipe(
       Effect.provide(Servers.platform(setup)),
       Effect.scoped
     )

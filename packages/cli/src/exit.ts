@@ -34,9 +34,10 @@ export type ExitCode = typeof ExitCode[keyof typeof ExitCode]
 export interface FailureDocument {
   readonly tag: string
   readonly message: string
-  readonly server?: string
+  /** `null`: it has to do with no server. */
+  readonly server: string | null
   /** Whether the server may have run the request. */
-  readonly executed?: McpError.Executed
+  readonly executed: McpError.Executed
   readonly todo: ReadonlyArray<string>
 }
 
@@ -56,15 +57,20 @@ export const usage = (message: string, todo: ReadonlyArray<string>, tag = "Usage
   new Failure({
     code: ExitCode.usage,
     text: format({ headline: message, happened: "", details: [], todo }),
-    document: { tag, message, todo }
+    document: { tag, message, server: null, executed: "no", todo }
   })
 
 /** The command did what it could, and it was not enough. */
-export const failed = (message: string, todo: ReadonlyArray<string>, tag = "Failed"): Failure =>
+export const failed = (
+  message: string,
+  todo: ReadonlyArray<string>,
+  tag = "Failed",
+  executed: McpError.Executed = "no"
+): Failure =>
   new Failure({
     code: ExitCode.failed,
     text: format({ headline: message, happened: "", details: [], todo }),
-    document: { tag, message, todo }
+    document: { tag, message, server: null, executed, todo }
   })
 
 export const fromMcpError = (error: McpError.McpError, surroundings: Surroundings = {}): Failure => {

@@ -20,12 +20,12 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
-import { readFileSync } from "node:fs"
 import { ExitCode, type Failure, usage } from "./exit.js"
 import { make, Screen } from "./output/Screen.js"
 import { tell } from "./output/tell.js"
 import { clean } from "./output/text.js"
 import * as Program from "./Program.js"
+import { version } from "./version.js"
 
 const args = process.argv.slice(2)
 const parsed = Program.parse(args)
@@ -39,14 +39,6 @@ const screen = make({
   json,
   logs: logLevel !== undefined
 })
-
-/** Of this package, wherever it is run from. */
-const version = (): string => {
-  const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
-    readonly version: string
-  }
-  return version
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what is told

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import type { McpConfig } from "@mcp-runtime/core"
 import type * as ConfigFile from "@mcp-runtime/core/ConfigFile"
 import * as NodeMcp from "@mcp-runtime/node/NodeMcp"
-import { HttpFixture, StdioFixture } from "@mcp-runtime/testing"
-import { Duration, Effect } from "effect"
+import { HttpFixture, ScriptedServer, StdioFixture } from "@mcp-runtime/testing"
+import { Duration, Effect, Fiber, TestClock } from "effect"
 import * as Fs from "node:fs"
 import * as Http from "node:http"
 import * as Https from "node:https"
@@ -304,6 +304,32 @@ describe("the doctor looks at", () => {
       const one = yield* look(http(`http://127.0.0.1:${banner}/mcp`, "http"))
       says(one, /broke off/, /Check the port/)
       says(yield* look(http(`http://127.0.0.1:${silent}/mcp`, "http"), "500 millis"), /did not answer in time/, /URL/)
+    }).pipe(Effect.scoped))
+})
+
+describe("the time of a handshake", () => {
+  it.effect("is what was waited for an answer, however long the process takes to end", () =>
+    Effect.gen(function*() {
+      const handshake = (options: ScriptedServer.Options) =>
+        Effect.gen(function*() {
+          const server = yield* ScriptedServer.make({
+            ...options,
+            name: "slow",
+            close: () => Effect.sleep("4 seconds")
+          })
+          const config = { name: "slow", transport: "stdio", command: "any" } as const
+          const looking = yield* Effect.fork(
+            examine({ name: "slow", config }, { timeout: Duration.seconds(1), configFile: undefined }).pipe(
+              Effect.provide(ScriptedServer.layer(server))
+            )
+          )
+          yield* TestClock.adjust("1 minute")
+          return (yield* Fiber.join(looking)).steps.find((_) => _.name === "handshake")
+        })
+      const silent = yield* handshake({ handlers: { initialize: () => Effect.never } })
+      assert.deepInclude(silent, { ok: false, milliseconds: 1000 })
+      const refused = yield* handshake({ protocolVersions: ["1999-01-01"] })
+      assert.deepInclude(refused, { ok: false, milliseconds: 0 })
     }).pipe(Effect.scoped))
 })
 

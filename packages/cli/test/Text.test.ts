@@ -68,8 +68,7 @@ describe("Text", () => {
           ["a_rather_long_name_of_a_tool", "word ".repeat(100).trim()],
           ["short", "one"]
         ],
-        room,
-        plain
+        { columns: () => room, style: plain, terminal: true }
       )
     for (const room of [120, 80, 60, 45]) {
       const lines = render(room).split("\n")

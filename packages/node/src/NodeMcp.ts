@@ -98,7 +98,8 @@ const filesIn = (directory: string): KeyValueStore.KeyValueStore =>
  * @since 0.1.0
  * @category layers
  */
-export const layer: Layer.Layer<McpTransport.McpTransport | CatalogStore.CatalogStore> = Layer.merge(
+// `Layer.merge` (3.22.4) waits for ever where it is interrupted just before the first of its layers has begun.
+export const layer: Layer.Layer<McpTransport.McpTransport | CatalogStore.CatalogStore> = Layer.provideMerge(
   layerTransport,
   layerCatalog()
 )

@@ -1,6 +1,7 @@
 /**
  * The raw SDK: its `Client` over its own transports, with its defaults. Over HTTP it adds a listener to one signal with each
- * call, of which Node warns again and again (H17 of sdk-faults.md); the script that starts the benchmark turns that off.
+ * call, of which Node warns again and again (H17 of our list of its faults, see docs/decisions.md); the script that starts the
+ * benchmark turns that off.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"

@@ -46,8 +46,7 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen> =
             oneLine(_.target),
             oneLine(_.file)
           ]),
-          out.columns(),
-          out.style
+          out
         ))
       }
       if (problems.length > 0 && loaded.sources.length > 0) yield* out.line("")

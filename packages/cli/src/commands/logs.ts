@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { explain } from "../Doctor.js"
 import { ExitCode, type Failure, usage } from "../exit.js"
 import type { Common } from "../Options.js"
 import * as Json from "../output/json.js"
@@ -45,7 +46,9 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
       onStderr: (server, line) => say({ server, kind: "stderr", level: null, logger: null, data: line })
     })
     const [error] = (yield* servers.manager.errors).values()
-    if (error !== undefined) return yield* Servers.failureOf(setup)(error)
+    const connected = yield* servers.manager.connected
+    if (error !== undefined && connected.length === 0) return yield* Servers.failureOf(setup)(error)
+    yield* Servers.tellFailures(servers)
     yield* err.line(err.style.dim("(connected; Ctrl-C ends it)"))
     yield* Stream.runForEach(
       servers.manager.changes,
@@ -81,7 +84,7 @@ const stateEntry = ({ error, name, phase }: McpManager.ServerStatus): Entry => (
   kind: "state",
   level: null,
   logger: null,
-  data: error === undefined ? phase : `${phase}: ${error.message}`
+  data: error === undefined ? phase : `${phase}: ${explain(error).headline}`
 })
 
 const show = (at: string, { data, kind, level, logger, server }: Entry, style: Style): string => {

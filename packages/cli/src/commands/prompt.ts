@@ -45,14 +45,15 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
         Effect.catchAll(Servers.failureOf(setup))
       )
     const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
+    const saver = Images.saver(item.name, Option.getOrUndefined(options.out))
+    const save = Effect.forEach(messages, ({ content }, index) => Content.block(content, index, saver))
     if (json) {
-      yield* document({ server, prompt: item.name, description: description ?? null, messages, milliseconds })
+      const files = Option.isNone(options.out) ? {} : { files: (yield* save).flatMap(({ file }) => file ?? []) }
+      yield* document({ server, prompt: item.name, description: description ?? null, messages, milliseconds, ...files })
       return ExitCode.done
     }
-    const saver = Images.saver(item.name, Option.getOrUndefined(options.out))
-    for (const [index, { content, role }] of messages.entries()) {
-      const { text } = yield* Content.block(content, index, saver)
-      yield* out.line(`${out.style.bold(`${shownName(role)}:`)}\n${text.trimEnd()}\n`)
+    for (const [index, { text }] of (yield* save).entries()) {
+      yield* out.line(`${out.style.bold(`${shownName(messages[index]!.role)}:`)}\n${text.trimEnd()}\n`)
     }
     return ExitCode.done
   })

@@ -45,8 +45,7 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen | 
           argumentsOf(item),
           oneLine((item.description ?? item.title ?? "").slice(0, 2000))
         ]),
-        out.columns(),
-        out.style
+        out
       ))
     }
     yield* Servers.tellFailures(servers)

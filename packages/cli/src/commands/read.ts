@@ -23,7 +23,7 @@ export interface Options extends Common {
 
 export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen | Scope.Scope> =>
   Effect.gen(function*() {
-    const { document, json } = yield* Screen
+    const { document, json, out } = yield* Screen
     const setup = yield* Setup.load(options)
     const servers = yield* Servers.connect(setup, { deferred: false })
     const server = yield* serverOf(options.uri, servers)
@@ -34,26 +34,28 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
       Servers.failureOf(setup)
     )
     const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
-    if (json) yield* document({ server, uri: options.uri, contents, milliseconds })
-    else yield* show(options, contents)
+    const shown = json && Option.isNone(options.out) ? [] : yield* show(options, contents)
+    if (json) {
+      const files = Option.isSome(options.out) ? { files: shown.flatMap(({ file }) => file ?? []) } : {}
+      yield* document({ server, uri: options.uri, contents, milliseconds, ...files })
+    } else {
+      for (const { text } of shown) yield* out.write(text.endsWith("\n") ? text : `${text}\n`)
+    }
     return ExitCode.done
   })
 
+/** What there is to be shown of the contents; what is for files is saved. */
 const show = (
   { out: directory, uri }: Options,
   contents: ReadonlyArray<Parameters<typeof Content.contents>[0]>
-): Effect.Effect<void, Failure, Screen> =>
-  Effect.gen(function*() {
-    const { out } = yield* Screen
-    const saver = Images.saver(uri.split(/[\\/]/).pop() ?? "", Option.getOrUndefined(directory))
-    for (const [index, content] of contents.entries()) {
-      // Where a directory is named, texts are wanted as they are, and those may not be shown.
-      const { text } = Option.isSome(directory) && content.text !== undefined
-        ? yield* asFile(content.text, content.mimeType, index, saver)
-        : yield* Content.contents(content, index, saver)
-      yield* out.write(text.endsWith("\n") ? text : `${text}\n`)
-    }
-  })
+): Effect.Effect<ReadonlyArray<Content.Shown>, Failure> => {
+  const saver = Images.saver(uri.split(/[\\/]/).pop() ?? "", Option.getOrUndefined(directory))
+  return Effect.forEach(contents, (content, index) =>
+    // Where a directory is named, texts are wanted as they are, and those may not be shown.
+    Option.isSome(directory) && content.text !== undefined
+      ? asFile(content.text, content.mimeType, index, saver)
+      : Content.contents(content, index, saver))
+}
 
 const asFile = (text: string, mimeType: string | undefined, index: number, saver: Images.Saver) =>
   Effect.map(

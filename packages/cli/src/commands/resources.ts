@@ -1,5 +1,6 @@
 /** `resources`: which resources and templates of resources there are. */
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import { ExitCode, type Failure } from "../exit.js"
 import * as Lists from "../Lists.js"
@@ -16,11 +17,9 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen | 
     const { document, json, out } = yield* Screen
     const setup = yield* Setup.load(options)
     const servers = yield* Servers.connect(setup, { deferred: false })
-    const [resources, templates] = yield* Effect.all([servers.catalog.resources, servers.catalog.templates], {
-      concurrency: 2
-    })
-    const found = Lists.flatten(resources)
-    const patterns = Lists.flatten(templates)
+    const listing = yield* Effect.fork(servers.catalog.templates)
+    const found = Lists.flatten(yield* servers.catalog.resources)
+    const patterns = Lists.flatten(yield* Fiber.join(listing))
     const reports = yield* Lists.reports(servers, new Map([...patterns.errors, ...found.errors]))
     if (json) {
       yield* document({
@@ -56,8 +55,7 @@ export const run = (options: Common): Effect.Effect<ExitCode, Failure, Screen | 
           { title: "NAME", lines: 3, style: out.style.dim }
         ],
         rows.map((row) => row.map(oneLine)),
-        out.columns(),
-        out.style
+        out
       ))
     }
     yield* Servers.tellFailures(servers)

@@ -9,8 +9,7 @@ import { explain } from "../Doctor.js"
 import { ExitCode, type Failure } from "../exit.js"
 import type { Common } from "../Options.js"
 import * as Json from "../output/json.js"
-import { Screen } from "../output/Screen.js"
-import type { Style } from "../output/style.js"
+import { type Outlet, Screen } from "../output/Screen.js"
 import * as Table from "../output/table.js"
 import { oneLine, shownName } from "../output/text.js"
 import * as Servers from "../Servers.js"
@@ -26,7 +25,7 @@ export const run = (
     const servers = yield* Servers.connect(setup, { deferred: false })
     const rows = yield* rowsOf(servers)
     if (json) yield* document({ servers: rows })
-    else yield* out.write(table(rows, out.columns(), out.style))
+    else yield* out.write(table(rows, out))
     yield* Servers.tellFailures(servers)
     return options.strict && Servers.anyFailed(rows) ? ExitCode.failed : ExitCode.done
   })
@@ -60,16 +59,16 @@ const rowsOf = (servers: Servers.Servers): Effect.Effect<ReadonlyArray<Row>> =>
 const infoOf = (status: McpManager.ServerStatus | undefined): McpSession.SessionInfo | undefined =>
   status?.state?._tag === "Ready" || status?.state?._tag === "Degraded" ? status.state.info : undefined
 
-const table = (rows: ReadonlyArray<Row>, columns: number, style: Style): string =>
+const table = (rows: ReadonlyArray<Row>, out: Outlet): string =>
   Table.render(
     [
-      { title: "SERVER", style: style.cyan },
+      { title: "SERVER", style: out.style.cyan },
       { title: "STATUS" },
       { title: "TRANSPORT" },
       { title: "PROTOCOL" },
       { title: "TOOLS" },
       { title: "TIME" },
-      { title: "ABOUT", lines: 3, style: style.dim }
+      { title: "ABOUT", lines: 3, style: out.style.dim }
     ],
     rows.map((_) => [
       shownName(_.name),
@@ -82,8 +81,7 @@ const table = (rows: ReadonlyArray<Row>, columns: number, style: Style): string 
         ? (_.server === null ? "" : oneLine(`${_.server.name} ${_.server.version}`))
         : oneLine(_.error.message)
     ]),
-    columns,
-    style
+    out
   )
 
 // ---------------------------------------------------------------------------------------------------------------------

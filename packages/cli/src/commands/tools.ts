@@ -60,12 +60,11 @@ const show = (tools: ReadonlyArray<Toolset.AgentTool>): Effect.Effect<void, neve
         { title: "DESCRIPTION", lines: 3, style: out.style.dim }
       ],
       rows,
-      out.columns(),
-      out.style
+      out
     ))
   })
 
-const describe = ({ deferred, description, title }: Toolset.AgentTool): string => {
-  const said = oneLine((description === "" ? title ?? "" : description).slice(0, 2000))
-  return deferred ? `${said}${said === "" ? "" : " "}(from the last run)` : said
+const describe = ({ deferred, description, title }: Toolset.AgentTool): Table.Cell => {
+  const text = oneLine((description === "" ? title ?? "" : description).slice(0, 2000))
+  return deferred ? { text, end: "(from the last run)" } : text
 }

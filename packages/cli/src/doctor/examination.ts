@@ -21,6 +21,8 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { type Advice, explain, type Finding } from "../Doctor.js"
+import { inTime, together } from "../together.js"
+import { version } from "../version.js"
 import * as Places from "./places.js"
 import * as Reach from "./reach.js"
 import * as Words from "./words.js"
@@ -67,6 +69,8 @@ class Notes {
   noisy = 0
   transport: McpTransport.MessageTransport | undefined
   openedAt: number | undefined
+  /** When it began to be closed; its process may take long to end after that. */
+  closingAt: number | undefined
   info: McpSession.SessionInfo | undefined
   error: McpError.McpError | undefined
 
@@ -127,7 +131,7 @@ const lookAround = (
   notes: Notes
 ): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.map(
-    Effect.all([Places.look(config), Reach.look(config, error)], { concurrency: "unbounded" }),
+    together([Places.look(config), Reach.look(config, error)], (_) => _),
     (_): ReadonlyArray<Finding> => [
       ..._.flat(),
       ...(notes.noise === undefined ? [] : [{ _tag: "Noise", line: notes.noise } satisfies Finding])
@@ -146,10 +150,13 @@ const converse = (
     const startedAt = yield* Clock.currentTimeMillis
     const opening = Effect.flatMap(
       transport.channel(config),
-      (channel) => McpSession.open(watched(channel, notes), { clientInfo })
+      (channel) =>
+        McpSession.open(watched(channel, notes), {
+          clientInfo: { name: "mcp-runtime-doctor", version: version() }
+        })
     )
-    const opened = yield* Effect.either(inTime(Scope.extend(opening, scope), config, options, notes))
-    const now = yield* Clock.currentTimeMillis
+    const opened = yield* Effect.either(bounded(Scope.extend(opening, scope), config, options, notes))
+    const now = notes.closingAt ?? (yield* Clock.currentTimeMillis)
     const { openedAt } = notes
     notes.add("start", openedAt !== undefined, (openedAt ?? now) - startedAt, "")
     if (Either.isLeft(opened)) {
@@ -172,8 +179,6 @@ const converse = (
     }
   })
 
-const clientInfo: McpProtocol.Implementation = { name: "mcp-runtime-doctor", version: "0.1.0" }
-
 const helloOf = ({ implementation, protocolVersion }: McpSession.SessionInfo): string =>
   `${Words.line(implementation.name, 100)} ${Words.line(implementation.version, 50)}, protocol ${
     Words.line(protocolVersion, 32)
@@ -195,31 +200,31 @@ const watched = (channel: McpTransport.Channel, notes: Notes): McpTransport.Chan
         }
       }),
       (transport) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
+        Effect.gen(function*() {
           notes.transport = transport
-          notes.openedAt = now
+          notes.openedAt = yield* Clock.currentTimeMillis
+          // Run before what ends the process, which was registered before it.
+          const closing = Effect.map(Clock.currentTimeMillis, (now) => void (notes.closingAt ??= now))
+          yield* Effect.scopeWith((scope) => Scope.addFinalizer(scope, closing))
         })
     )
 })
 
-const inTime = <A, R>(
+const bounded = <A, R>(
   opening: Effect.Effect<A, McpError.McpError, R>,
   config: McpConfig.ServerConfig,
   { timeout }: Options,
   notes: Notes
 ): Effect.Effect<A, McpError.McpError, R> =>
-  timeout === null ? opening : Effect.timeoutFail(opening, {
-    duration: timeout,
-    onTimeout: () =>
-      new McpError.RequestTimeout({
-        server: config.name,
-        operation: "open",
-        executed: "no",
-        kind: "handshake",
-        millis: Duration.toMillis(timeout),
-        stderrTail: notes.transport?.stderrTail()
-      })
-  })
+  timeout === null ? opening : inTime(opening, timeout, () =>
+    new McpError.RequestTimeout({
+      server: config.name,
+      operation: "open",
+      executed: "no",
+      kind: "handshake",
+      millis: Duration.toMillis(timeout),
+      stderrTail: notes.transport?.stderrTail()
+    }))
 
 const lists = (session: McpSession.McpSession, options: Options, notes: Notes): Effect.Effect<void> => {
   const { capabilities } = session.info

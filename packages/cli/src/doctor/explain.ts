@@ -41,14 +41,14 @@ export const explain = (error: McpError.McpError, surroundings: Surroundings = {
     case "HttpError":
       return Http.httpError(error, surroundings)
     case "ResponseLost":
-      return Words.advice(`${server}: the answer to ${Words.quoted(error.operation)} was lost`, said, [
+      return Words.advice(`${server}: the answer to ${Words.operation(error)} was lost`, said, [
         "It may have been done all the same: look before you try again.",
         "If it happens each time, a proxy between may cut streams: see its time-outs and its buffering."
       ])
     case "ProtocolViolation":
       return Http.violation(error, surroundings)
     case "InvalidResult":
-      return Words.advice(`${server} answered ${Words.quoted(error.operation)} with something malformed`, said, [
+      return Words.advice(`${server} answered ${Words.operation(error)} with something malformed`, said, [
         "Update the server, or tell those who make it."
       ])
     case "RemoteError":
@@ -85,7 +85,7 @@ export const explain = (error: McpError.McpError, surroundings: Surroundings = {
     case "OutcomeUnknown": {
       const why = explain(error.error, surroundings)
       return Words.advice(
-        `${server}: whether ${Words.quoted(error.operation)} was done is not known`,
+        `${server}: whether ${Words.operation(error)} was done is not known`,
         `It was sent, and not sent again, since it could have been done twice. ${why.headline}.`,
         ["Look whether it was done before you try again.", ...why.todo],
         why.details
@@ -173,9 +173,7 @@ const unavailable = (error: McpError.ConnectionUnavailable, surroundings: Surrou
   switch (error.reason) {
     case "Disabled":
       return Words.advice(`${server} is disabled`, said, [
-        `Take "disabled" (or "enabled": false) away from ${Words.quoted(error.server)} in ${
-          Words.line(surroundings.configFile ?? "your configuration")
-        }.`
+        `Take "disabled" (or "enabled": false) away from ${Words.quoted(error.server)} in ${Words.file(surroundings)}.`
       ])
     case "Released":
       return Words.advice(`${server} is closed`, said, ["Connect it again."])
@@ -192,9 +190,7 @@ const unknownServer = (error: McpError.UnknownServer, surroundings: Surroundings
       ...Words.didYouMean(similar(error.server, error.configured)),
       error.configured.length === 0
         ? "Write a configuration file, mcp.json: { \"mcpServers\": { \"name\": { \"command\": ..., \"args\": [...] } } }"
-        : `Name one of those above, or add ${Words.quoted(error.server)} to ${
-          Words.line(surroundings.configFile ?? "your configuration")
-        }.`
+        : `Name one of those above, or add ${Words.quoted(error.server)} to ${Words.file(surroundings)}.`
     ],
     error.configured.length === 0
       ? []

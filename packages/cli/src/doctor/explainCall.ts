@@ -9,7 +9,7 @@ import { recognize } from "./symptoms.js"
 import * as Words from "./words.js"
 
 export const configInvalid = (error: McpError.ConfigInvalid, surroundings: Surroundings): Advice => {
-  const file = surroundings.configFile === undefined ? "your configuration" : Words.line(surroundings.configFile)
+  const file = Words.file(surroundings)
   const problems = error.problems.map((_) => `${Words.line(_.field, 128)}: ${Words.line(_.problem, 600)}`)
   const first = error.problems[0]
   const happened = problems.length <= 1 ? "Nothing was started or sent." : `${problems.length} fields are wrong.`
@@ -21,16 +21,16 @@ export const configInvalid = (error: McpError.ConfigInvalid, surroundings: Surro
       problems.length <= 1
         ? `Correct ${
           first === undefined
-            ? quotedName(error.server)
-            : `"${Words.line(first.field, 128)}" of ${quotedName(error.server)}`
-        } in ${file}.`
-        : `Correct these fields of ${quotedName(error.server)} in ${file}.`
+            ? `${Words.quoted(error.server)} in ${file}`
+            : Words.field(first.field, error.server, surroundings)
+        }.`
+        : surroundings.configFile === Words.commandLine
+        ? "Correct these options."
+        : `Correct these fields of ${Words.quoted(error.server)} in ${file}.`
     ],
     problems.length <= 1 ? [] : [{ label: "wrong", text: problems.slice(0, 50).join("\n") }]
   )
 }
-
-const quotedName = (name: string): string => Words.quoted(name)
 
 /** A reference to a variable that is not set. */
 const missingVariable = (problem: string): ReadonlyArray<string> => {
@@ -58,8 +58,8 @@ export const connectionClosed = (error: McpError.ConnectionClosed, surroundings:
   const server = Words.server(error.server)
   const symptom = recognize(error.stderrTail, { ...surroundings, server: error.server })
   const happened = error.exit === undefined
-    ? Words.sentence(`${error.detail}, while ${Words.quoted(error.operation)} was under way`)
-    : `The process ${endOf(error.exit)} while ${Words.quoted(error.operation)} was under way.`
+    ? Words.sentence(`${error.detail}, while ${Words.operation(error)} was under way`)
+    : `The process ${endOf(error.exit)} while ${Words.operation(error)} was under way.`
   if (error.reason === "Overflow") {
     return Words.advice(`${server} sent a message that is too large`, Words.sentence(error.detail), [
       `Ask it for less, or raise "messageBytes" in ${Words.field("limits", error.server, surroundings)}.`
@@ -86,14 +86,14 @@ export const connectionClosed = (error: McpError.ConnectionClosed, surroundings:
 export const timedOut = (error: McpError.RequestTimeout, surroundings: Surroundings): Advice =>
   error.kind === "wait"
     ? Words.advice(
-      `${Words.server(error.server)}: ${Words.quoted(error.operation)} could not be sent in time`,
+      `${Words.server(error.server)}: ${Words.operation(error)} could not be sent in time`,
       Words.sentence(
         `It waited for ${Words.seconds(error.millis)}${error.detail === undefined ? "" : `: ${error.detail}`}`
       ),
       ["Try again.", "Give it more time: --timeout 120000."]
     )
     : Words.advice(
-      `${Words.server(error.server)} did not answer ${Words.quoted(error.operation)} in time`,
+      `${Words.server(error.server)} did not answer ${Words.operation(error)} in time`,
       `There was no answer within ${Words.seconds(error.millis)}.`,
       [
         "Give it more time: --timeout 120000 (milliseconds; 0 for no bound).",
@@ -131,17 +131,19 @@ export const argumentsInvalid = (error: McpError.ArgumentsInvalid): Advice =>
 
 export const remoteError = (error: McpError.RemoteError, surroundings: Surroundings): Advice => {
   const server = Words.server(error.server)
-  const happened = `It answered ${Words.quoted(error.operation)} with error ${error.code}.`
+  const happened = `It answered ${Words.operation(error)} with error ${error.code}.`
   const details = Words.detail("it says", Words.lines(error.reason))
   switch (error.code) {
     case -32601:
-      return Words.advice(`${server} does not know ${Words.quoted(error.operation)}`, happened, [
+      return Words.advice(`${server} does not know ${Words.operation(error)}`, happened, [
         "See what it offers: mcp-runtime doctor"
       ], details)
     case -32602:
       return Words.advice(`${server} does not accept what it was sent: ${Words.line(error.reason)}`, happened, [
         ...toolHint(error, surroundings),
-        "Compare the name and the arguments with what the server lists: mcp-runtime tools --json"
+        `Compare the name and the arguments with what the server lists: ${
+          Words.command(listOf(error.operation), error.server, surroundings)
+        }`
       ], details)
     case -32700:
     case -32600:
@@ -152,6 +154,10 @@ export const remoteError = (error: McpError.RemoteError, surroundings: Surroundi
       ], details)
   }
 }
+
+/** The command that lists what was asked for. */
+const listOf = (operation: string): string =>
+  operation.startsWith("resources/") ? "resources" : operation.startsWith("prompts/") ? "prompts" : "tools --json"
 
 const toolHint = (error: McpError.RemoteError, { tools = [] }: Surroundings): ReadonlyArray<string> => {
   const named = /(?:unknown tool:?|tool)\s+"?([\w./-]{1,128})"?/i.exec(error.reason)?.[1]

@@ -33,7 +33,7 @@ export const connectFailed = (error: McpError.ConnectFailed, surroundings: Surro
     case "Timeout":
       return Words.advice(`${server}: the host ${host} does not accept a connection in time`, how, [
         `Check the host and the port in ${url}: a firewall drops what goes to a wrong port without a word.`,
-        "If you are behind a proxy, name it as \"proxy\" of this server."
+        `If you are behind a proxy, name it as ${Words.field("proxy", error.server, surroundings)}.`
       ])
     case "Tls":
       return tls(error, surroundings, how)
@@ -146,7 +146,7 @@ export const unauthorized = (error: McpError.Unauthorized, surroundings: Surroun
     ? `Register a client there by hand, and write its id: "clientId" in ${
       Words.field("auth", error.server, surroundings)
     } ({ "type": "oauth", "clientId": "..." }).`
-    : `Authorize this machine: mcp-runtime auth ${shellWord(error.server)}`
+    : `Authorize this machine: ${Words.command("auth", error.server, surroundings, "")}`
   const header = Words.field("headers", error.server, surroundings)
   if (error.detail !== undefined && /EADDRINUSE|in use/i.test(error.detail)) {
     return Words.advice(
@@ -166,7 +166,7 @@ export const unauthorized = (error: McpError.Unauthorized, surroundings: Surroun
     given
       ? [
         `Check "Authorization" in ${header}: it may have expired, be for another server, or lack "Bearer " before the token.`,
-        `Or leave it out, and authorize this machine: mcp-runtime auth ${shellWord(error.server)}`
+        `Or leave it out, and authorize this machine: ${Words.command("auth", error.server, surroundings, "")}`
       ]
       : [login, `Or give a token: "Authorization": "Bearer \${YOUR_TOKEN}" in ${header}.`],
     [
@@ -176,12 +176,6 @@ export const unauthorized = (error: McpError.Unauthorized, surroundings: Surroun
   )
 }
 
-/** A name as a shell takes it. */
-const shellWord = (name: string): string => {
-  const shown = Words.line(name, 128)
-  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
-}
-
 export const forbidden = (error: McpError.Forbidden, surroundings: Surroundings): Advice =>
   Words.advice(
     `${Words.server(error.server)} does not let you in`,
@@ -189,9 +183,13 @@ export const forbidden = (error: McpError.Forbidden, surroundings: Surroundings)
     [
       ...(error.scope === undefined
         ? []
-        : [`It asks for the scope ${Words.quoted(error.scope)}: mcp-runtime auth ${shellWord(error.server)}`]),
-      `Check that your token or account may use ${Words.quoted(error.operation)}: "headers" or "auth" in ${
-        Words.line(surroundings.configFile ?? "your configuration")
+        : [
+          `It asks for the scope ${Words.quoted(error.scope)}: ${Words.command("auth", error.server, surroundings, "")}`
+        ]),
+      `Check that your token or account may use ${Words.operation(error)}: ${
+        surroundings.configFile === Words.commandLine
+          ? "--header"
+          : `"headers" or "auth" in ${Words.file(surroundings)}`
       }.`,
       "Servers on your own machine may accept only some values of Host: use the URL that its documentation names (localhost, not 127.0.0.1)."
     ],
@@ -205,7 +203,7 @@ export const httpError = (error: McpError.HttpError, surroundings: Surroundings)
   const server = Words.server(error.server)
   const { status } = error
   const url = Words.field("url", error.server, surroundings)
-  const how = `It answered ${Words.quoted(error.operation)} with HTTP ${status}.`
+  const how = `It answered ${Words.operation(error)} with HTTP ${status}.`
   const details = [
     ...Words.detail("URL", shownUrl(surroundings)),
     ...Words.detail("it says", Words.find(surroundings, "WebPage") === undefined ? Words.line(error.body) : undefined)
@@ -213,11 +211,16 @@ export const httpError = (error: McpError.HttpError, surroundings: Surroundings)
   const opening = error.operation === "initialize" || error.operation === "open"
   if (status >= 300 && status < 400) {
     const to = error.location === undefined ? undefined : McpError.displayUrl(error.location)
-    return Words.advice(`${server} is at another URL`, `${how} Redirects are not followed.`, [
-      to === undefined
-        ? `Ask for the right URL, and write it in ${url}.`
-        : `If you trust it, write ${Words.line(to)} in ${url}.`
-    ], details)
+    return Words.advice(
+      `${server} is at another URL`,
+      `${how} Only 307 and 308 are followed, and only within the origin.`,
+      [
+        to === undefined
+          ? `Ask for the right URL, and write it in ${url}.`
+          : `If you trust it, write ${Words.line(to)} in ${url}.`
+      ],
+      details
+    )
   }
   if (status === 404 || status === 405 || status === 501) {
     return Words.advice(
@@ -260,7 +263,7 @@ export const httpError = (error: McpError.HttpError, surroundings: Surroundings)
   }
   return Words.advice(`${server} refuses the request`, how, [
     ...(opening ? otherPlaces(surroundings, url) : []),
-    "Read what it says, above, and compare \"url\" and \"headers\" with its documentation."
+    "Read what it says, above, and compare the URL and the headers with its documentation."
   ], details)
 }
 
@@ -300,7 +303,7 @@ export const violation = (error: McpError.ProtocolViolation, surroundings: Surro
   const server = Words.server(error.server)
   const page = Words.find(surroundings, "WebPage")
   const url = Words.field("url", error.server, surroundings)
-  const how = Words.sentence(`It answered ${Words.quoted(error.operation)} with: ${error.detail}`)
+  const how = Words.sentence(`It answered ${Words.operation(error)} with: ${error.detail}`)
   if (Words.isRemote(surroundings.config)) {
     const isPage = page !== undefined || /text\/html/.test(error.detail)
     return Words.advice(

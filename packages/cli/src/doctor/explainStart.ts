@@ -79,7 +79,7 @@ const notFound = (error: McpError.SpawnFailed, surroundings: Surroundings): Advi
   if (words.length > 1) {
     return Words.advice(missing, `"command" is the name of one program; everything after it belongs to "args".`, [
       `Write "command": ${Words.quoted(words[0]!)} and the rest, word by word, in "args", in ${
-        Words.line(surroundings.configFile ?? "your configuration")
+        Words.file(surroundings)
       }.`
     ])
   }
@@ -147,7 +147,7 @@ export const endedEarly = (error: Ended, surroundings: Surroundings): Advice => 
     ...(details.length > 0 ? ["Read what it wrote to stderr, above: it usually says why."] : []),
     ...ofExit(exit, error.server, surroundings),
     "Run the same command in your shell, in the same directory: it has to start and wait for input.",
-    `A server gets only the variables of "env" and a few of yours (PATH, HOME, ...): name others that it needs in ${
+    `A server gets only the variables that it is given and a few of yours (PATH, HOME, ...): name others that it needs in ${
       Words.field("env", error.server, surroundings)
     }.`
   ], details.length > 0 ? details : [...details, { label: "stderr", text: "(nothing)" }])
@@ -201,8 +201,8 @@ export const silent = (error: McpError.RequestTimeout, surroundings: Surrounding
   const { config } = surroundings
   const how = `It did not answer within ${Words.seconds(error.millis)}.`
   const longer =
-    `If it is only slow (the first start of "npx" or "docker" downloads it), give it more time: --timeout 120000, or "timeout" in ${
-      Words.line(surroundings.configFile ?? "your configuration")
+    `If it is only slow (the first start of "npx" or "docker" downloads it), give it more time: --timeout 120000${
+      surroundings.configFile === Words.commandLine ? "" : `, or "timeout" in ${Words.file(surroundings)}`
     }.`
   if (config !== undefined && config.transport !== "stdio") {
     return Words.advice(`${server} did not answer in time`, how, [

@@ -12,6 +12,7 @@ import * as Fs from "node:fs/promises"
 import { homedir } from "node:os"
 import * as Path from "node:path"
 import type { Finding } from "../Doctor.js"
+import { inTime } from "../together.js"
 import { similar } from "./similar.js"
 
 const mostDirectories = 100
@@ -38,20 +39,21 @@ export const look = (
   config: McpConfig.ServerConfig,
   environment: { readonly [name: string]: string | undefined } = process.env
 ): Effect.Effect<ReadonlyArray<Finding>> =>
-  config.transport !== "stdio" ? Effect.succeed([]) : Effect.tryPromise(async () => {
-    const cwd = config.cwd === undefined || isReference(config.cwd) ? process.cwd() : Path.resolve(config.cwd)
-    if (!(await isDirectory(cwd))) return [{ _tag: "DirectoryMissing", directory: cwd } satisfies Finding]
-    const findings: Array<Finding> = []
-    if (!isReference(config.command)) {
-      findings.push(...await lookForCommand(config.command, cwd, pathOf(config, environment) ?? ""))
-    }
-    const script = scriptOf(config)
-    if (script !== undefined) findings.push(...await lookForScript(Path.resolve(cwd, script)))
-    return findings
-  }).pipe(
-    Effect.timeoutTo({ duration: "2 seconds", onTimeout: () => [], onSuccess: (_): ReadonlyArray<Finding> => _ }),
-    Effect.catchAllCause(() => Effect.succeed([]))
-  )
+  config.transport !== "stdio" ? Effect.succeed([]) : inTime(
+    Effect.tryPromise(async () => {
+      const cwd = config.cwd === undefined || isReference(config.cwd) ? process.cwd() : Path.resolve(config.cwd)
+      if (!(await isDirectory(cwd))) return [{ _tag: "DirectoryMissing", directory: cwd } satisfies Finding]
+      const findings: Array<Finding> = []
+      if (!isReference(config.command)) {
+        findings.push(...await lookForCommand(config.command, cwd, pathOf(config, environment) ?? ""))
+      }
+      const script = scriptOf(config)
+      if (script !== undefined) findings.push(...await lookForScript(Path.resolve(cwd, script)))
+      return findings
+    }),
+    "2 seconds",
+    () => Effect.succeed([])
+  ).pipe(Effect.catchAllCause(() => Effect.succeed([])))
 
 const isDirectory = (path: string): Promise<boolean> => Fs.stat(path).then((_) => _.isDirectory(), () => false)
 

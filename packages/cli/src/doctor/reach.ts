@@ -13,6 +13,7 @@ import * as Https from "node:https"
 import * as Net from "node:net"
 import * as Tls from "node:tls"
 import type { Finding } from "../Doctor.js"
+import { inTime, together } from "../together.js"
 import { line } from "./words.js"
 
 const patience = "2 seconds"
@@ -36,7 +37,7 @@ export const look = (
     case "ConnectionClosed":
     case "ResponseLost":
       return Effect.map(
-        Effect.all([pageAt(url), elsewhere(url), otherScheme(url)], { concurrency: "unbounded" }),
+        together([pageAt, elsewhere, otherScheme], (look) => look(url)),
         (_) => _.flat()
       )
     default:
@@ -52,11 +53,11 @@ interface Answer {
   readonly body: string
 }
 
-const inTime = <A>(effect: Effect.Effect<A | undefined>): Effect.Effect<A | undefined> =>
-  Effect.timeoutTo(effect, { duration: patience, onTimeout: () => undefined, onSuccess: (_) => _ })
+const patiently = <A>(effect: Effect.Effect<A | undefined>): Effect.Effect<A | undefined> =>
+  inTime(effect, patience, () => Effect.succeed(undefined))
 
 const get = (url: URL, accept: string): Effect.Effect<Answer | undefined> =>
-  inTime(
+  patiently(
     Effect.async<Answer | undefined>((resume) => {
       const chunks: Array<Buffer> = []
       let size = 0
@@ -126,7 +127,7 @@ const elsewhere = (url: URL): Effect.Effect<ReadonlyArray<Finding>> => {
   const paths = pathsNear(url)
   const ask = (path: string) => get(new URL(path, url.origin), "text/event-stream, application/json")
   return Effect.map(
-    Effect.all([ask(nowhere), ...paths.map(ask)], { concurrency: "unbounded" }),
+    together([nowhere, ...paths], ask),
     ([other, ...answers]) => {
       const index = answers.findIndex((_) => _ !== undefined && standsOut(_, other))
       return index < 0
@@ -158,7 +159,7 @@ const otherScheme = (url: URL): Effect.Effect<ReadonlyArray<Finding>> =>
 
 /** The certificate is only looked at: nothing is sent over this connection. */
 const connected = (url: URL): Effect.Effect<Tls.PeerCertificate | undefined> =>
-  inTime(
+  patiently(
     Effect.async<Tls.PeerCertificate | undefined>((resume) => {
       const host = url.hostname.replace(/^\[|\]$/g, "")
       const port = Number(url.port === "" ? (url.protocol === "https:" ? 443 : 80) : url.port)

@@ -10,6 +10,7 @@ import type * as McpTransport from "@mcp-runtime/core/McpTransport"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type Advice, explain, format } from "../Doctor.js"
+import { together } from "../together.js"
 import { type Examination, examine, type Step } from "./examination.js"
 import * as Words from "./words.js"
 
@@ -43,10 +44,9 @@ export const diagnose = (
     const entries = loaded.entries.filter((_) => chosen(_.name))
     const problems = loaded.problems.filter((_) => chosen(_.server))
     const advice = missing(loaded, servers)
-    const examinations = yield* Effect.forEach(
+    const examinations = yield* together(
       entries,
-      (entry) => Effect.tap(examine(entry, { timeout, configFile: undefined }), onServer),
-      { concurrency: "unbounded" }
+      (entry) => Effect.tap(examine(entry, { timeout, configFile: undefined }), onServer)
     )
     return {
       ok: advice === undefined && problems.every((_) => _.severity !== "error") &&
@@ -190,7 +190,14 @@ export const json = (report: Report): object => ({
       },
     steps: _.steps,
     warnings: _.warnings,
-    error: _.error === undefined ? null : { tag: _.error._tag, operation: _.error.operation, message: _.error.message },
+    error: _.error === undefined ? null : {
+      tag: _.error._tag,
+      operation: _.error.operation,
+      message: _.error.message,
+      server: _.error.server,
+      executed: _.error.executed,
+      todo: _.advice?.todo ?? []
+    },
     advice: _.advice ?? null
   }))
 })

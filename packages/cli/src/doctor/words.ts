@@ -25,11 +25,54 @@ export const quoted = (text: string): string => `"${line(text)}"`
 
 export const server = (name: string): string => `Server "${McpError.displayName(name)}"`
 
-/** Where to look, for a todo: `"command" of "files" in /home/ada/mcp.json`. */
-export const field = (name: string, on: string, { configFile }: Surroundings): string =>
-  `"${line(name, 128)}" of "${McpError.displayName(on)}" in ${
-    configFile === undefined ? "your configuration" : line(configFile)
-  }`
+/** Where a server without a file comes from. */
+export const commandLine = "the command line"
+
+/** The options that stand for fields of a file. */
+const options: ReadonlyMap<string, string> = new Map([
+  ["url", "--url"],
+  ["headers", "--header"],
+  ["command", "--command"],
+  ["args", "--command"],
+  ["env", "--env"]
+])
+
+/** Where to look, for a todo: `"command" of "files" in /home/ada/mcp.json`, `--command`. */
+export const field = (name: string, on: string, surroundings: Surroundings): string => {
+  const shown = `"${line(name, 128)}"`
+  if (surroundings.configFile !== commandLine) {
+    return `${shown} of "${McpError.displayName(on)}" in ${file(surroundings)}`
+  }
+  return options.get(name.split(/[.[]/, 1)[0]!) ?? `${shown} of a configuration file`
+}
+
+export const file = ({ configFile }: Surroundings): string =>
+  configFile === undefined
+    ? "your configuration"
+    : configFile === commandLine
+    ? "a configuration file"
+    : line(configFile)
+
+/** A line of ours about one server: `mcp-runtime resources --server docs`. */
+export const command = (
+  name: string,
+  on: string,
+  { config, configFile }: Surroundings,
+  how: string = "--server "
+): string =>
+  configFile === commandLine
+    ? `mcp-runtime ${name} with the same ${config?.transport === "stdio" ? "--command" : "--url"}`
+    : `mcp-runtime ${name} ${how}${shellWord(on)}`
+
+/** A name as a shell takes it. */
+const shellWord = (name: string): string => {
+  const shown = line(name, 128)
+  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
+}
+
+/** What was tried, in words of the protocol. */
+export const operation = ({ operation }: McpError.McpError): string =>
+  quoted(operation === "open" ? "initialize" : operation)
 
 export const detail = (label: string, text: string | undefined): ReadonlyArray<Detail> =>
   text === undefined || text.trim() === "" ? [] : [{ label, text }]

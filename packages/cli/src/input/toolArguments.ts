@@ -31,6 +31,10 @@ export interface Target {
   readonly inputSchema: JsonObject
 }
 
+/** Where a whole object may come from, beside a file. */
+const argument = "the argument"
+const stdin = "stdin"
+
 /** `read` gives the text of a file, or of stdin for `-`. */
 export const parse = (
   words: ReadonlyArray<string>,
@@ -41,9 +45,9 @@ export const parse = (
     const [first] = words
     if (first === undefined) return {}
     if (words.length === 1) {
-      if (first === "-" || first === "@-") return yield* object(yield* read("-"), "stdin", target)
+      if (first === "-" || first === "@-") return yield* object(yield* read("-"), stdin, target)
       if (first.startsWith("@")) return yield* object(yield* read(first.slice(1)), oneLine(first.slice(1)), target)
-      if (/^\s*[{[]/.test(first)) return yield* object(first, "the argument", target)
+      if (/^\s*[{[]/.test(first)) return yield* object(first, argument, target)
     }
     const result = record()
     for (const word of words) yield* put(result, word, target, read)
@@ -60,14 +64,20 @@ const set = (on: object, key: string, value: unknown): void => {
 const object = (text: string, from: string, target: Target): Either.Either<JsonObject, Failure> => {
   const parsed = json(text)
   if (Either.isLeft(parsed)) {
-    return Either.left(wrong(target, `${from} is not valid JSON: ${parsed.left}`, [
-      `Quote it for your shell: mcp-runtime call ${shellWord(target.name)} '{"key": "value"}'`
-    ]))
+    return Either.left(wrong(target, `${from} is not valid JSON: ${parsed.left}`, adviceOn(from, text, target)))
   }
   return McpProtocolValues.isObject(parsed.right)
     ? Either.right(parsed.right)
     : Either.left(wrong(target, `${from} must be a JSON object, as {"key": "value"}`, []))
 }
+
+/** What a shell has made of it is only seen in an argument. */
+const adviceOn = (from: string, text: string, { name }: Target): ReadonlyArray<string> =>
+  from === argument
+    ? [`Quote it for your shell: mcp-runtime call ${shellWord(name)} '{"key": "value"}'`]
+    : from === stdin && text.trim() === ""
+    ? [`Pipe JSON into the command: echo '{...}' | mcp-runtime call ${shellWord(name)} -`]
+    : []
 
 const json = (text: string): Either.Either<unknown, string> =>
   Either.try({

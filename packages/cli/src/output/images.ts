@@ -116,6 +116,7 @@ const notSaved = (error: { readonly error?: unknown }, directory: string | undef
   return failed(
     `What the server sent could not be saved in ${oneLine(directory ?? os.tmpdir())}: ${code ?? oneLine(message)}`,
     ["Choose a directory that can be written to: --out <directory>", "Or take it as JSON: --json"],
-    "NotSaved"
+    "NotSaved",
+    "yes"
   )
 }

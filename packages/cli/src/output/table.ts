@@ -5,7 +5,7 @@
  * cells are wrapped and cut.
  * May not touch: what is in the cells, which must be clean.
  */
-import type { Style } from "./style.js"
+import type { Outlet } from "./Screen.js"
 import * as Text from "./text.js"
 
 export interface Column {
@@ -18,24 +18,35 @@ export interface Column {
 const gap = 2
 const narrowest = 14
 
-/** One text, lines ended. The first rows are as good as any: all of them say how wide columns are. */
+/** A text, or one with words after it that are there however much of it is cut. */
+export type Cell = string | { readonly text: string; readonly end: string }
+
+/** Where a table is shown. */
+export type Paper = Pick<Outlet, "columns" | "style" | "terminal">
+
+/**
+ * One text, lines ended. The first rows are as good as any: all of them say how wide columns are. Where there is no terminal, what is
+ * in the first column is never broken: it is a name, or a URI, that somebody takes from there.
+ */
 export const render = (
   columns: ReadonlyArray<Column>,
-  rows: ReadonlyArray<ReadonlyArray<string>>,
-  room: number,
-  style: Style
+  rows: ReadonlyArray<ReadonlyArray<Cell>>,
+  { columns: width, style, terminal }: Paper
 ): string => {
+  const room = width()
   const natural = columns.map(({ title }, at) =>
-    rows.reduce((most, row) => Math.max(most, Text.width((row[at] ?? "").slice(0, 2 * room))), Text.width(title))
+    rows.reduce((most, row) => Math.max(most, Text.width(whole(row[at]).slice(0, 2 * room))), Text.width(title))
   )
-  const widths = fit(columns, natural, room - gap * (columns.length - 1))
+  const widths = fit(columns, natural, room - gap * (columns.length - 1), !terminal)
   const line = (cells: ReadonlyArray<string>, styles: ReadonlyArray<((text: string) => string) | undefined>): string =>
     cells.map((cell, at) => {
       const shown = styles[at]?.(cell) ?? cell
       return at === cells.length - 1 ? shown : shown + " ".repeat(Math.max(0, widths[at]! - Text.width(cell)) + gap)
     }).join("").trimEnd()
   const body = rows.flatMap((row) => {
-    const cells = columns.map(({ lines }, at) => Text.wrap(row[at] ?? "", widths[at]!, lines))
+    const cells = columns.map(({ lines }, at) =>
+      at === 0 && !terminal ? [whole(row[at])] : wrapped(row[at], widths[at]!, lines)
+    )
     const height = Math.max(...cells.map((cell) => cell.length))
     return Array.from(
       { length: height },
@@ -46,12 +57,31 @@ export const render = (
   return [head, ...body].map((text) => `${text}\n`).join("")
 }
 
-/** What is too wide is taken from the widest of the columns that may be cut, and from names only if that is not enough. */
-const fit = (columns: ReadonlyArray<Column>, natural: ReadonlyArray<number>, room: number): ReadonlyArray<number> => {
+const whole = (cell: Cell = ""): string => typeof cell === "string" ? cell : `${cell.text} ${cell.end}`.trim()
+
+const wrapped = (cell: Cell | undefined, width: number, most: number | undefined): ReadonlyArray<string> => {
+  if (cell === undefined || typeof cell === "string" || most === undefined) return Text.wrap(whole(cell), width, most)
+  const all = Text.wrap(whole(cell), width, most + 1)
+  if (all.length <= most) return all
+  const end = Text.wrap(cell.end, width)
+  return [...Text.wrap(cell.text, width, Math.max(1, most - end.length)), ...end]
+}
+
+/**
+ * What is too wide is taken from the widest of the columns that may be cut, then from other names, and from those of the first
+ * column only if that is not enough.
+ */
+const fit = (
+  columns: ReadonlyArray<Column>,
+  natural: ReadonlyArray<number>,
+  room: number,
+  keepsFirst: boolean
+): ReadonlyArray<number> => {
   const widths = [...natural]
   const names = columns.map(({ lines }) => lines === undefined)
   shrink(widths, names.map((name) => !name), room)
-  shrink(widths, names, room)
+  shrink(widths, names.map((name, at) => name && at > 0), room)
+  if (!keepsFirst) shrink(widths, names, room)
   return widths
 }
 

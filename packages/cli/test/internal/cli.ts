@@ -30,6 +30,8 @@ export interface Options {
   readonly stdin?: string | undefined
   /** Called with all of stderr each time there is more of it. */
   readonly onStderr?: ((stderr: string) => void) | undefined
+  /** Sends Ctrl-C when it is aborted. */
+  readonly until?: AbortController | undefined
 }
 
 export interface Result {
@@ -68,7 +70,7 @@ export const home: Effect.Effect<Home, never, Scope.Scope> = Effect.map(
 const run = (
   directory: string,
   args: ReadonlyArray<string>,
-  { env, onStderr, stdin }: Options
+  { env, onStderr, stdin, until }: Options
 ): Effect.Effect<Result> =>
   Effect.async((resume) => {
     const child = spawn(process.execPath, [bundle(), ...args], {
@@ -86,6 +88,7 @@ const run = (
     })
     let stdout = ""
     let stderr = ""
+    until?.signal.addEventListener("abort", () => child.kill("SIGINT"))
     // Real time: the child knows no clock of ours.
     const timer = setTimeout(() => child.kill("SIGKILL"), limit)
     child.stdout.setEncoding("utf8").on("data", (chunk: string) => stdout += chunk)

@@ -11,13 +11,38 @@ import { Watchdog } from "../fuzz/watchdog.js"
 import { type Options, type Report, type Round, run } from "./soak.js"
 import { lineOf, neverHappened, summaryOf } from "./table.js"
 
-const names = ["minutes", "rounds", "seed", "round", "steps", "events"] as const
+const usage = `npm run soak -- [--minutes <n>] [--rounds <n>] [--seed <n>] [--round <n>] [--steps <n>] [--events <n>]
+
+  --minutes <n>  how long (3)
+  --rounds <n>   how many rounds, in place of minutes
+  --seed <n>     the same plan again
+  --round <n>    this round of the plan alone
+  --steps <n>    the size of a round (600); other sizes are other plans
+  --events <n>   how many events a round has (30)
+`
+
+const word = { type: "string" } as const
 
 const { values } = parseArgs({
-  options: Object.fromEntries(names.map((name) => [name, { type: "string" as const }]))
+  options: {
+    minutes: word,
+    rounds: word,
+    seed: word,
+    round: word,
+    steps: word,
+    events: word,
+    help: { type: "boolean", short: "h" }
+  }
 })
 
-const number = (name: typeof names[number]): number | undefined => {
+if (values.help === true) {
+  process.stdout.write(usage)
+  process.exit(0)
+}
+
+type Name = Exclude<keyof typeof values, "help">
+
+const number = (name: Name): number | undefined => {
   const text = values[name]
   if (text === undefined) return undefined
   const value = Number(text)

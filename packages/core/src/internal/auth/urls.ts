@@ -93,7 +93,7 @@ export const isInTheClear = (
 ): boolean => config.allowTokensOverHttp !== true && isPlain(url, proxyOf(config))
 
 export const plainProblem =
-  `is an http:// URL, so everybody in between, as a proxy is, could read the token that goes there; use https://, or set "allowTokensOverHttp": true where the network encrypts by itself`
+  `is an http:// URL, so everybody in between, as a proxy is, could read the token that goes there; use https, or set "allowTokensOverHttp": true where the network encrypts by itself`
 
 /** The server itself: what its user has configured. */
 export const ofServer = (url: string): URL => {

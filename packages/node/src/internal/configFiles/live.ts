@@ -43,7 +43,8 @@ export const layer = <Id>(
     const together = joined(servers)
     const manager = McpRuntime.layer({ ...runtime, servers: together(first) })
     const live = watch ? Layer.provideMerge(Layer.scopedDiscard(reloading(files, first, together)), manager) : manager
-    return Layer.merge(live, Layer.succeed(tag, files))
+    // Not `Layer.merge`: see `NodeMcp.layer`.
+    return Layer.provideMerge(live, Layer.succeed(tag, files))
   }))
 
 const fixed = (loaded: ConfigFile.Loaded): Files => ({
