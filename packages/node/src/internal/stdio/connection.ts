@@ -151,7 +151,7 @@ export class Connection {
     kind: () => "stdio",
     sessionId: () => undefined,
     send: (message: McpProtocol.JsonRpcMessage, sent?: Sent) => this.writer.send(message, sent),
-    release: () => {},
+    release: (id) => this.writer.release(id),
     negotiated: () => {},
     listen: Effect.void,
     stderrTail: () => this.ring.tail(),
