@@ -53,6 +53,8 @@ export class Engine {
 
   sent = 0
   received = 0
+  /** How many answers to pings the wire has not accepted. */
+  private pongs = 0
 
   constructor(
     private readonly server: string,
@@ -144,8 +146,8 @@ export class Engine {
     })
   }
 
-  /** Sends something that nobody waits for; a failure is a warning. */
-  postUnawaited(message: McpProtocol.JsonRpcMessage): void {
+  /** Sends something that nobody waits for; a failure is a warning. `settled` is called where it was handed to the wire. */
+  postUnawaited(message: McpProtocol.JsonRpcMessage, settled?: () => void): void {
     if (this.ended !== undefined) return
     if (this.transport === undefined) {
       if (this.early.length < this.limits.serverRequests) this.early.push(message)
@@ -153,6 +155,7 @@ export class Engine {
     }
     this.hand(message)
     this.transport.send(message, (error) => {
+      settled?.()
       if (error === undefined || this.muted) return
       this.events.warning("SendFailed", error.message)
       if ("result" in message && error._tag === "ConfigInvalid") this.answerFailed(message.id)
@@ -550,10 +553,24 @@ export class Engine {
       this.events.warning("NotJsonRpc", "a request that is nested too deeply was refused")
       this.postUnawaited({ jsonrpc: "2.0", id, error: { code: -32600, message: "Invalid request" } })
     } else if (method === "ping") {
-      this.postUnawaited({ jsonrpc: "2.0", id, result: {} })
+      this.answerPing(id)
     } else {
       this.events.request(id, method, McpProtocol.isObject(params) ? params : noParams)
     }
+  }
+
+  /** A server that asks and asks, and takes no answer, must not fill the memory with them. */
+  private answerPing(id: McpProtocol.RequestId): void {
+    if (this.pongs >= this.limits.serverRequests) {
+      this.events.warning("SendFailed", `a ping was not answered: ${this.pongs} answers to others were not taken yet`)
+      return
+    }
+    if (this.transport !== undefined && this.ended === undefined) this.pongs++
+    this.postUnawaited({ jsonrpc: "2.0", id, result: {} }, this.pongSettled)
+  }
+
+  private readonly pongSettled = (): void => {
+    this.pongs--
   }
 
   private receiveNotification(method: string, params: unknown): void {
