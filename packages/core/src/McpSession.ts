@@ -501,6 +501,8 @@ const make = (parts: Parts): Supervised => {
       inbox.follow(listener.notification)
       if (engine.reason !== undefined) listener.ended(engine.reason)
     },
+    signs: () => engine.signs(),
+    giveUp: (error) => engine.close(error),
     dropped: inbox.dropped,
     closed,
     get serverStream() {

@@ -4,6 +4,7 @@ import { McpError } from "@mcp-runtime/core"
 import type { McpProtocol } from "@mcp-runtime/core"
 import * as StdioFixture from "@mcp-runtime/testing/StdioFixture"
 import { Duration, Effect, Either, Exit, Fiber, Scope } from "effect"
+import { until } from "./internal/processes.js"
 import { clean, connect, connectFixture, decode, isClosed, open, turn } from "./internal/wire.js"
 
 const echoTo = (script: string) => StdioFixture.config([], { command: "/bin/sh", args: ["-c", script] })
@@ -210,6 +211,24 @@ describe("StdioTransport: input of the server", () => {
         assert.isAbove(unknown, 0)
         assert.deepStrictEqual(fates, fates.map((_, i) => i < unknown ? "accepted" : i === unknown ? "maybe" : "no"))
         assert.deepStrictEqual(warnings, [])
+      })
+    ))
+
+  it.live("whether a slow reader reads is known while a large message is still being written", () =>
+    clean(() =>
+      Effect.gen(function*() {
+        const stopped = yield* decode(echoTo("kill -STOP $$; exec cat >/dev/null"))
+        const wire = yield* open(stopped.config)
+        assert.isFalse(wire.transport.reading!()(), "nothing waits")
+        const message = yield* Effect.fork(wire.post(notification(10_000_000)))
+        yield* turn
+        const hasRead = wire.transport.reading!()
+        yield* turn
+        assert.isFalse(hasRead(), "it has stopped")
+        process.kill(wire.pid, "SIGCONT")
+        yield* until("it reads", hasRead)
+        yield* Fiber.join(message)
+        assert.isTrue(hasRead())
       })
     ))
 

@@ -425,7 +425,7 @@ export class Owner {
         yield* ladder.reset
       }
       const working = drain && (yield* live.session.stats).quietSince === undefined
-      const closing = drain ? this.sessions.drain(live) : this.sessions.close(live)
+      const closing = drain ? this.sessions.drain(live, error) : this.sessions.close(live, error)
       if (!this.isWanted && !working) {
         yield* states.set({ _tag: "Idle", since: this.now() })
         return yield* Effect.zipRight(closing, this.rest)

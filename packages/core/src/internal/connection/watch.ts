@@ -11,7 +11,7 @@ import * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import type * as McpSession from "../../McpSession.js"
 import type { Waited } from "../engine/calls.js"
-import type { SessionListener } from "../engine/supervised.js"
+import type { SessionListener, Signs } from "../engine/supervised.js"
 import { type Ears, isOutOfReach } from "./ears.js"
 import type { Live } from "./live.js"
 
@@ -82,17 +82,28 @@ export const ping = (
   ears: Ears
 ): Effect.Effect<void> => {
   const options: McpSession.RequestOptions & Waited = { timeout, maxTotal: timeout, ungated: true }
-  return Effect.match(live.session.requestWith("ping", undefined, nothing, options), {
-    onSuccess: () => ears.reached(live),
-    onFailure: (error) => judge(live, error, ears)
+  return Effect.suspend(() => {
+    const signs = live.session.signs()
+    return Effect.match(live.session.requestWith("ping", undefined, nothing, options), {
+      onSuccess: () => ears.reached(live),
+      onFailure: (error) => error._tag === "RequestTimeout" ? unanswered(live, error, signs, ears) : judge(live, error, ears)
+    })
   })
+}
+
+/**
+ * It is a silence only where nothing else has come either, and the ping was sent: it may have waited for a connection, or behind
+ * what we have to say. Where the server has read nothing of that all the time, that is a silence, too.
+ */
+const unanswered = (live: Live, error: McpError.RequestTimeout, signs: Signs, ears: Ears): void => {
+  if (signs.seen()) return ears.alive(live)
+  return error.executed === "no" && !signs.tellReading ? ears.unasked(live) : ears.silent(live, error)
 }
 
 const nothing = () => ({ value: undefined })
 
 const judge = (live: Live, error: McpError.McpError, ears: Ears): void => {
   if (error._tag === "SessionExpired") return ears.expired(live, error)
-  if (error._tag === "RequestTimeout") return ears.silent(live, error)
   if (error._tag === "Unauthorized") return ears.unauthorized(live, error)
   return isOutOfReach(error) ? ears.unreachable(live, error) : ears.reached(live)
 }

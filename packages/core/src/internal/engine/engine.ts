@@ -24,6 +24,7 @@ import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
 import type { Call, Decoder, EngineEvents, Pending, Resume } from "./pending.js"
 import { withProgressToken } from "./progress.js"
+import type { Signs } from "./supervised.js"
 import type { Place } from "./turnstile.js"
 
 export type { Call, Decoder, EngineEvents } from "./pending.js"
@@ -251,6 +252,13 @@ export class Engine {
   close(error: McpError.McpError): void {
     this.muted = true
     if (this.ended === undefined) this.end(error)
+  }
+
+  /** Says later whether there was a sign of the server meanwhile. */
+  signs(): Signs {
+    const { received } = this
+    const hasRead = this.transport?.reading?.()
+    return { seen: () => this.received !== received || hasRead?.() === true, tellReading: hasRead !== undefined }
   }
 
   /** Ends what is due and says when the next one is. */

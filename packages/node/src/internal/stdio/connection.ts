@@ -155,7 +155,8 @@ export class Connection {
     negotiated: () => {},
     listen: Effect.void,
     stderrTail: () => this.ring.tail(),
-    secrets: () => this.secrets.values
+    secrets: () => this.secrets.values,
+    reading: () => this.writer.reading()
   }
 
   /** Judges the first thing that goes wrong, when a moment has shown what it means. */

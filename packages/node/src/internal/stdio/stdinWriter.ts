@@ -116,6 +116,14 @@ const placesOf = (messages: ReadonlyArray<McpProtocol.JsonRpcMessage>): Map<McpP
   return places
 }
 
+/** What a pipe knows beside a stream: only its handle knows how much of a large write is left. Node's own time-outs ask it, too. */
+interface Queue {
+  readonly bytesWritten?: number | undefined
+  readonly _handle?: { readonly writeQueueSize?: number } | null | undefined
+}
+
+const hasNotRead = (): boolean => false
+
 /** @internal */
 export class StdinWriter {
   private waiting = new Batch()
@@ -163,6 +171,22 @@ export class StdinWriter {
   /** Nobody waits for the answer to this request any more. Whether nothing of it was written, nor ever will be. */
   release(id: McpProtocol.RequestId): boolean {
     return this.waiting.remove(id)
+  }
+
+  /**
+   * Says later whether the server has read meanwhile what the pipe had no room for. What it had room for says nothing: the
+   * system has taken that, for whoever.
+   */
+  reading(): () => boolean {
+    const { stuck } = this
+    return stuck === undefined ? hasNotRead : () => this.stuck !== stuck
+  }
+
+  /** Up to which byte the pipe is full; nothing where it has room. */
+  private get stuck(): number | undefined {
+    const { _handle, bytesWritten } = this.stream as Writable & Queue
+    const left = _handle?.writeQueueSize ?? 0
+    return left === 0 || bytesWritten === undefined ? undefined : bytesWritten - left
   }
 
   /** The input is broken, or nobody is there to read it; why, is not known yet. Everybody waits for `stop`. */
