@@ -68,13 +68,14 @@ export interface HttpListener {
  */
 export interface HttpClient {
   /**
-   * Sends a request and gives the function that aborts it. Aborting twice, or after the end, does nothing.
+   * Sends a request and gives the function that aborts it. Aborting twice, or after the end, does nothing. It may say
+   * `true` to promise that nothing of the request was written, and nothing will be.
    *
    * `maxConnections` bounds the sockets of the kind `"request"` only. The other kind is for streams, and for what must
    * not wait behind a request: a message without an answer, for which the server may be waiting before it answers the
-   * request, and the end of a session.
+   * request, a ping, and the end of a session.
    */
-  readonly send: (request: HttpRequest, listener: HttpListener, kind: "request" | "stream") => () => void
+  readonly send: (request: HttpRequest, listener: HttpListener, kind: "request" | "stream") => () => boolean | void
 }
 
 /**

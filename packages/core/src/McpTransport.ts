@@ -87,8 +87,11 @@ export interface MessageTransport {
    * reported in the same ways, as `McpError.unwritable`.
    */
   readonly send: (message: McpProtocol.JsonRpcMessage, sent?: (error: McpError.McpError | undefined) => void) => void
-  /** Nobody waits for the answer to this request any more: give back what it still holds. */
-  readonly release: (id: McpProtocol.RequestId) => void
+  /**
+   * Nobody waits for the answer to this request any more: give back what it still holds. `true` promises that the server
+   * can't have acted on it and never will: nothing of it was written, and nothing will be. Who does not know says `false`.
+   */
+  readonly release: (id: McpProtocol.RequestId) => boolean
   /** The protocol version is settled: called before `notifications/initialized` goes out. */
   readonly negotiated: (protocolVersion: string) => void
   /** After `notifications/initialized` was accepted: opens what the server needs to speak to us unasked. Bounded. */

@@ -134,7 +134,7 @@ export class Recorded extends Watched implements HttpListener {
   header: (name: string) => string | undefined = () => undefined
   status = 0
   finished = false
-  abort: () => void = () => {}
+  abort: () => boolean | void = () => {}
 
   readonly head = (status: number, header: (name: string) => string | undefined) => {
     this.status = status

@@ -12,10 +12,11 @@ import { everythingOverHttp } from "./realServers.js"
  * Each message, failure, state and stage is one step, so that an interruption can be placed between any two of them.
  */
 const counting = (channel: McpTransport.Channel, step: () => void): McpTransport.Channel => {
-  const counted = <Args extends ReadonlyArray<unknown>>(f: (...args: Args) => void) => (...args: Args) => {
+  const counted = <Args extends ReadonlyArray<unknown>, A = void>(f: (...args: Args) => A) => (...args: Args): A => {
     step()
-    f(...args)
+    const answer = f(...args)
     step()
+    return answer
   }
   return {
     config: channel.config,
@@ -35,7 +36,7 @@ const counting = (channel: McpTransport.Channel, step: () => void): McpTransport
           sessionId: () => transport.sessionId(),
           stderrTail: () => transport.stderrTail(),
           send: counted<Parameters<typeof transport.send>>((message, sent) => transport.send(message, sent)),
-          release: counted<Parameters<typeof transport.release>>((id) => transport.release(id)),
+          release: counted<Parameters<typeof transport.release>, boolean>((id) => transport.release(id)),
           negotiated: counted<Parameters<typeof transport.negotiated>>((version) => transport.negotiated(version)),
           listen: Effect.zipRight(Effect.sync(step), Effect.ensuring(transport.listen, Effect.sync(step)))
         }))

@@ -143,7 +143,7 @@ describe("undici: aborting", () => {
       const waiting = Array.from({ length: 5 }, () => send(client, { url: server.url, body: "waiting" }))
       const last = send(client, { url: server.url, body: "last" })
       yield* server.until(() => server.requests.length === 1)
-      for (const recorded of waiting) recorded.abort()
+      for (const recorded of waiting) assert.strictEqual(recorded.abort(), true, "nothing of it was written")
       next()
       yield* server.until(() => server.requests.length === 2)
       next()
@@ -163,7 +163,7 @@ describe("undici: aborting", () => {
       const holding = send(client, { url: server.url, body: "holding" })
       const next = send(client, { url: server.url, body: "next" })
       yield* server.until(() => server.requests.length === 1)
-      holding.abort()
+      assert.strictEqual(holding.abort(), false, "it was written")
       yield* next.settled
       assert.strictEqual(next.body, "ok")
       assert.strictEqual(server.connections, 2)

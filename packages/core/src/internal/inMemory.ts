@@ -155,7 +155,7 @@ const transportOver = (end: ServerEnd): McpTransport.MessageTransport => ({
     if (sent !== undefined) sent(error)
     else if (error !== undefined && "id" in message && message.id !== null) end.refuse(message.id, error)
   },
-  release: () => {},
+  release: () => false,
   negotiated: () => {},
   listen: Effect.void,
   stderrTail: () => undefined

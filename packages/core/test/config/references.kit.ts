@@ -20,7 +20,7 @@ const wire: McpTransport.MessageTransport = {
   kind: () => "stdio",
   sessionId: () => undefined,
   send: () => {},
-  release: () => {},
+  release: () => false,
   negotiated: () => {},
   listen: Effect.void,
   stderrTail: () => undefined

@@ -72,7 +72,7 @@ export class Wire {
       sent?.(undefined)
       if (copy.method !== undefined && copy.id !== undefined) this.onRequest?.(copy)
     },
-    release: () => {},
+    release: () => false,
     negotiated: () => {},
     listen: Effect.void,
     stderrTail: () => undefined

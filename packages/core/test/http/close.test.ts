@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { McpError, McpTransport } from "@mcp-runtime/core"
+import type { McpAuth, McpError, McpTransport } from "@mcp-runtime/core"
 import { Deferred, Effect, Exit, Fiber, Scope, TestClock } from "effect"
 import {
+  credentialsOf,
   eventOf,
   handshake,
   handshaking,
@@ -63,6 +64,38 @@ describe("the end of a session over Streamable HTTP", () => {
       assert.strictEqual(client.exchanges.length, sent + 1)
       assert.strictEqual(recorded.count(), before)
     }))
+
+  for (const [what, renewed] of [["a call's", "before"], ["its DELETE's", "during"]] as const) {
+    it.scoped(`A04, H13: a stream that was refused is not opened again by ${what} new credentials, once it is closed`, () =>
+      Effect.gen(function*() {
+        let token = "Bearer old"
+        const client = handshaking((_) => {
+          if (_.request.method === "GET") _.status(_.request.headers["authorization"] === "Bearer old" ? 401 : 503)
+        }, (_) => _.status(renewed === "during" && _.request.headers["authorization"] === "Bearer old" ? 401 : 200))
+        const recorded = record()
+        const refused = ({ alone }: McpAuth.AuthRefusal) =>
+          Effect.sync(() => {
+            if (!alone || client.of("DELETE").length === 0) return "no"
+            token = "Bearer new"
+            return "again"
+          })
+        const credentials = credentialsOf(() => token, refused)
+        const { scope, value: transport } = yield* inScope(
+          openScripted(client, recorded, { allowTokensOverHttp: true }, "http", url, credentials)
+        )
+        yield* handshake(transport, recorded)
+        yield* transport.listen
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(client.of("GET").length, 2)
+        if (renewed === "before") token = "Bearer new"
+        yield* close(scope)
+        yield* TestClock.adjust("1 hour")
+        assert.strictEqual(client.of("GET").length, 2)
+        assert.deepStrictEqual(client.last().request.method, "DELETE")
+        assert.strictEqual(client.last().request.headers["authorization"], "Bearer new")
+        assert.strictEqual(fibersOf(transport), 0)
+      }))
+  }
 
   const outcomes: ReadonlyArray<readonly [string, (exchange: Scripted) => unknown]> = [
     ["200", (_) => _.status(200)],

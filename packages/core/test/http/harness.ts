@@ -2,7 +2,14 @@
  * What the tests of the HTTP transports share: a recorder of what a transport tells, a client whose every exchange is
  * scripted in memory, and a way to open a channel over either that or real sockets.
  */
-import { HttpExchange, McpConfig, type McpError, type McpProtocol, type McpTransport } from "@mcp-runtime/core"
+import {
+  HttpExchange,
+  type McpAuth,
+  McpConfig,
+  type McpError,
+  type McpProtocol,
+  type McpTransport
+} from "@mcp-runtime/core"
 import { UndiciExchange } from "@mcp-runtime/node"
 import { Effect, Scope } from "effect"
 import * as Channel from "../../src/internal/http/channel.js"
@@ -89,6 +96,8 @@ export const record = (): Recorded => {
 export class Scripted {
   aborted = false
   over = false
+  /** Something of it has left us. */
+  written = true
 
   constructor(
     readonly request: HttpExchange.HttpRequest,
@@ -171,8 +180,10 @@ export const scriptedClient = (script: (exchange: Scripted) => void = answerDele
       script(exchange)
       changed()
       return () => {
+        const withdrawn = exchange.open && !exchange.written
         exchange.aborted = true
         changed()
+        return withdrawn
       }
     }
   }
@@ -197,8 +208,26 @@ export const openScripted = (
   recorded: Recorded,
   input: HttpInput = {},
   transport: "http" | "sse" | "auto" = "http",
-  at = url
-) => Effect.flatMap(decode(transport, at, input), (config) => Channel.make(config, client).open(recorded.events))
+  at = url,
+  credentials?: McpAuth.Credentials
+) =>
+  Effect.flatMap(
+    decode(transport, at, input),
+    (config) => Channel.make(config, client, credentials).open(recorded.events)
+  )
+
+/** Credentials of which `token` is the header; the server's refusals change nothing but through `refused`. */
+export const credentialsOf = (
+  token: () => string,
+  refused: McpAuth.Credentials["refused"] = () => Effect.succeed("no")
+): McpAuth.Credentials => ({
+  current: () => ({ header: token() }),
+  prepare: Effect.sync(() => ({ header: token() })),
+  accepted: () => {},
+  refused,
+  secrets: () => [],
+  follow: () => () => {}
+})
 
 export const request = (id: McpProtocol.RequestId, method: string, params?: McpProtocol.JsonObject) =>
   ({ jsonrpc: "2.0", id, method, params }) as const
@@ -235,9 +264,12 @@ export const handshake = (transport: McpTransport.MessageTransport, recorded: Re
   })
 
 /** A scripted client that answers the handshake and leaves the rest to a function. */
-export const handshaking = (rest: (exchange: Scripted) => void = () => {}) =>
+export const handshaking = (
+  rest: (exchange: Scripted) => void = () => {},
+  end: (exchange: Scripted) => unknown = (_) => _.status(200)
+) =>
   scriptedClient((exchange) => {
-    if (exchange.request.method === "DELETE") return void exchange.status(200)
+    if (exchange.request.method === "DELETE") return void end(exchange)
     switch (exchange.rpc.method) {
       case "initialize":
         return void exchange.json(response(0), { "mcp-session-id": "session-1" })

@@ -96,6 +96,9 @@ describe("messages without an answer", () => {
         assert.strictEqual(client.open() - before, 1024)
         assert.strictEqual(told.length, 76)
         assert.isTrue(told.every((_) => _ !== undefined && limitOf(_) === "sendBuffer" && _.executed === "no"))
+        assert.strictEqual(new Set(told).size, 1, "a flood does not make an error and a stack for each")
+        transport.send(response("s-1"), (error) => told.push(error))
+        assert.strictEqual(told[76]?.operation, "response")
         client.last().status(202)
         transport.send(notification("x"), (error) => told.push(error))
         assert.strictEqual(client.open() - before, 1024)
@@ -104,6 +107,21 @@ describe("messages without an answer", () => {
         transport.release(1)
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(client.open() - before, 0)
+      }))
+  }
+
+  for (const transportName of ["http", "sse"] as const) {
+    it.scoped(`H12: a ping over ${transportName} waits behind no call, so that busy sockets are not taken for silence`, () =>
+      Effect.gen(function*() {
+        const client = scriptedClient((_) => {
+          if (_.request.method === "GET") _.sse().data("event: endpoint\ndata: /message\n\n")
+          else if (_.request.method === "DELETE") _.status(200)
+        })
+        const transport = yield* openScripted(client, record(), {}, transportName)
+        transport.send(request(1, "tools/call"))
+        assert.strictEqual(client.last().kind, "request")
+        transport.send(request(2, "ping"))
+        assert.strictEqual(client.last().kind, "stream")
       }))
   }
 

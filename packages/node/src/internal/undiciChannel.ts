@@ -69,7 +69,7 @@ class Channel implements HttpExchange.HttpClient {
     request: HttpExchange.HttpRequest,
     listener: HttpExchange.HttpListener,
     kind: "request" | "stream"
-  ): () => void => {
+  ): () => boolean => {
     const route = this.#routes[kind].get(request.url) ?? this.#route(request.url, kind)
     if ("reason" in route) return refuse(listener, route)
     const { extra, lanes } = route
@@ -150,13 +150,14 @@ class Channel implements HttpExchange.HttpClient {
   }
 }
 
-const refuse = (listener: HttpExchange.HttpListener, failure: HttpExchange.HttpFailure): () => void => {
+const refuse = (listener: HttpExchange.HttpListener, failure: HttpExchange.HttpFailure): () => boolean => {
   let aborted = false
   queueMicrotask(() => {
     if (!aborted) listener.failed(failure)
   })
   return () => {
     aborted = true
+    return true
   }
 }
 

@@ -194,11 +194,13 @@ export class Lanes {
     else lane.run(exchange)
   }
 
-  abort(exchange: Exchange): void {
-    if (exchange.done) return
+  /** Whether nothing of it was written, and nothing will be. */
+  abort(exchange: Exchange): boolean {
+    if (exchange.done) return false
     exchange.done = true
     if (exchange.lane === undefined) this.#waiting.delete(exchange)
     else exchange.lane.destroy()
+    return !exchange.started
   }
 
   /** Ends everything without a word to anyone. */

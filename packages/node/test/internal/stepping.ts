@@ -30,10 +30,11 @@ export const stepping = (
 }
 
 const counted =
-  <Args extends ReadonlyArray<unknown>>(step: () => void, f: (...args: Args) => void) => (...args: Args) => {
+  <Args extends ReadonlyArray<unknown>, A = void>(step: () => void, f: (...args: Args) => A) => (...args: Args): A => {
     step()
-    f(...args)
+    const answer = f(...args)
     step()
+    return answer
   }
 
 const steppingEvents = (events: McpTransport.TransportEvents, step: () => void): McpTransport.TransportEvents => ({
@@ -49,7 +50,7 @@ const steppingWire = (wire: McpTransport.MessageTransport, step: () => void): Mc
   sessionId: () => wire.sessionId(),
   stderrTail: () => wire.stderrTail(),
   send: counted<Parameters<typeof wire.send>>(step, (message, sent) => wire.send(message, sent)),
-  release: counted<Parameters<typeof wire.release>>(step, (id) => wire.release(id)),
+  release: counted<Parameters<typeof wire.release>, boolean>(step, (id) => wire.release(id)),
   negotiated: counted<Parameters<typeof wire.negotiated>>(step, (version) => wire.negotiated(version)),
   listen: Effect.zipRight(Effect.sync(step), Effect.ensuring(wire.listen, Effect.sync(step)))
 })

@@ -55,6 +55,7 @@ export class ScriptedSession implements ScriptedServer.Peer {
       release: (id) => {
         this.hub.released.push({ session: this.number, id })
         this.hub.changed()
+        return false
       },
       negotiated: (protocolVersion) => {
         this.hub.negotiated.push({ session: this.number, protocolVersion })

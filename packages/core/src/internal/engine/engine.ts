@@ -32,6 +32,10 @@ export type { Call, Decoder, EngineEvents } from "./pending.js"
 const resumeNobody: Resume = () => {}
 const decodeNothing: Decoder<unknown> = (value) => ({ value })
 
+/** Why a request was not sent that has had its turn. */
+const unwritten =
+  "nothing of it was written: there was no free connection to the server, or what goes with it was not there yet"
+
 const noParams: McpProtocol.JsonObject = Object.freeze({})
 
 export class Engine {
@@ -44,7 +48,7 @@ export class Engine {
   /** Answers to what was asked while the wire was still opening. */
   private readonly early: Array<McpProtocol.JsonRpcMessage> = []
   private readonly frames = new LastFrames()
-  private readonly begun = new Begun((id) => this.transport?.release(id))
+  private readonly begun = new Begun((id) => void this.transport?.release(id))
   private lastId = 0
   private muted = false
   private ended: McpError.McpError | undefined = undefined
@@ -126,7 +130,7 @@ export class Engine {
       return Effect.catchAllCause(restore(answer), (cause) => {
         if (pending !== undefined && this.settle(pending)) {
           this.measure(pending, ErrorType.interrupted)
-          this.abandon(pending, "interrupted")
+          this.abandon(pending, "interrupted", this.withdraw(pending))
         }
         return Effect.failCause(cause)
       })
@@ -287,18 +291,19 @@ export class Engine {
       ? `as many other requests were under way over all servers as may be at once (${this.place.permits})`
       : `as many other requests were under way as may be at once (${this.concurrency})`
   ): void {
-    const sent = pending.unsent === undefined
+    const withdrawn = this.withdraw(pending)
+    const sent = pending.unsent === undefined && !withdrawn
     const error = new McpError.RequestTimeout({
       server: this.server,
       operation: pending.method,
       executed: sent ? "maybe" : "no",
       kind: sent ? total ? "total" : "idle" : "wait",
       millis: total ? pending.total : pending.idle,
-      detail: sent ? undefined : waited,
+      detail: sent ? undefined : withdrawn ? unwritten : waited,
       stderrTail: this.transport?.stderrTail()
     })
     this.fail(pending, error)
-    this.abandon(pending, "timed out")
+    this.abandon(pending, "timed out", withdrawn)
   }
 
   private refusal(method: string, call: Call): McpError.McpError | undefined {
@@ -456,12 +461,16 @@ export class Engine {
     resume(effect)
   }
 
-  /**
-   * Nobody waits any more: the server is told once, and the wire gives back what it holds. The handshake is ended by
-   * closing, never by cancelling.
-   */
-  private abandon(pending: Pending, reason: string): void {
-    if (pending.unsent !== undefined) {
+  /** The wire gives back what it holds of a request. Whether nothing of it has left us, where it was handed to the wire. */
+  private withdraw(pending: Pending): boolean {
+    // Where a late answer must find its way to us, the request stays with the wire.
+    return pending.unsent === undefined && pending.beginning === undefined &&
+      this.transport?.release(pending.id) === true
+  }
+
+  /** Nobody waits any more: the server is told once. The handshake is ended by closing, never by cancelling. */
+  private abandon(pending: Pending, reason: string, withdrawn: boolean): void {
+    if (pending.unsent !== undefined || withdrawn) {
       // No word of it goes over the wire, after which they would be forgotten.
       if (this.pending.size === 0) this.frames.forget()
       return
@@ -473,9 +482,8 @@ export class Engine {
         params: { requestId: pending.id, reason: `The request was ${reason}` }
       })
     }
-    // A late answer must find its way to us.
-    if (pending.beginning === undefined) this.transport?.release(pending.id)
-    else this.deadlines.add(this.begun.givenUp(pending.beginning, pending.id, this.deadlines.now()))
+    if (pending.beginning === undefined) return
+    this.deadlines.add(this.begun.givenUp(pending.beginning, pending.id, this.deadlines.now()))
   }
 
   /** What this request has begun is over. */

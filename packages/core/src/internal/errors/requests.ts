@@ -35,7 +35,7 @@ export class ConnectionClosed extends Schema.TaggedError<ConnectionClosed>("@mcp
 
 /**
  * A deadline passed. `idle` is renewed by progress, `total` is not, `handshake` covers the whole of `open`; `wait` means
- * that the time was over before it could be sent: there was no connection yet, or no turn.
+ * that the time was over before it could be sent: there was no connection yet, no turn, or no socket that was free.
  *
  * @since 0.1.0
  * @category errors

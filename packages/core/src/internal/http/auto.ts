@@ -111,9 +111,9 @@ class Auto implements MessageTransport {
     this.current.send(message, sent)
   }
 
-  readonly release = (id: McpProtocol.RequestId): void => {
+  readonly release = (id: McpProtocol.RequestId): boolean => {
     if (id === this.initialize?.id) this.cancelFallback?.()
-    this.current.release(id)
+    return this.current.release(id)
   }
 
   readonly negotiated = (protocolVersion: string): void => this.current.negotiated(protocolVersion)

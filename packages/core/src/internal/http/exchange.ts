@@ -76,7 +76,7 @@ type Phase = "proving" | "waiting" | "reading" | "refused" | "authorizing" | "dr
 
 export class Exchange implements HttpListener {
   private phase: Phase = "waiting"
-  private cancel: (() => void) | undefined = undefined
+  private cancel: (() => boolean | void) | undefined = undefined
   private cancelled = false
   private body: BodyReader | undefined = undefined
   private followed: Exchange | undefined = undefined
@@ -132,15 +132,20 @@ export class Exchange implements HttpListener {
     this.reader.unsent(error)
   }
 
-  /** Gives back the socket. Nothing is told. */
-  abort(): void {
-    if (this.phase !== "over") {
+  /** Gives back the socket. Nothing is told. Whether the server can't have acted on the request, and never will. */
+  abort(): boolean {
+    const { phase } = this
+    let withdrawn = false
+    if (phase !== "over") {
       this.finish()
       this.cancelled = true
-      this.cancel?.()
+      const unwritten = this.cancel?.() === true
       this.cancelWork?.()
+      // What is to be sent with other credentials was refused.
+      withdrawn = phase === "proving" || phase === "authorizing" || (phase === "waiting" && unwritten)
     }
-    this.followed?.abort()
+    // It was redirected, or refused.
+    return this.followed === undefined ? withdrawn : this.followed.abort()
   }
 
   /** What is still to come is read for a second. */

@@ -11,8 +11,8 @@ import { excerpt } from "./classify.js"
 /** A request that was sent and has no answer yet. */
 export interface Unanswered {
   answered(): void
-  /** Nobody waits for its answer any more. */
-  release(): void
+  /** Nobody waits for its answer any more. Whether the server can't have acted on it, and never will. */
+  release(): boolean
 }
 
 /** Whose stream an event came on. */

@@ -147,10 +147,10 @@ class LegacySse implements MessageTransport, Reader, Source {
     note.start()
   }
 
-  readonly release = (id: McpProtocol.RequestId): void => {
+  readonly release = (id: McpProtocol.RequestId): boolean => {
     const request = this.inbox.pending.get(id)
     this.inbox.pending.delete(id)
-    request?.release()
+    return request?.release() === true
   }
 
   readonly negotiated = (protocolVersion: string): void => {

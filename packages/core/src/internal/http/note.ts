@@ -15,7 +15,7 @@ import * as Exchanges from "./exchange.js"
 import type { Unanswered } from "./inbox.js"
 import type { Linger, Lingering } from "./linger.js"
 import * as Losses from "./losses.js"
-import { jsonOf } from "./post.js"
+import { jsonOf, laneOf } from "./post.js"
 import type { Headers, Wire } from "./wire.js"
 import * as Wires from "./wire.js"
 
@@ -63,7 +63,7 @@ export class Note implements Reader, Unanswered, Lingering {
         this,
         { method: "POST", url: this.options.url, headers, body },
         // A request may wait for this message, and must not hold the socket that the message waits for.
-        this.deadline === undefined ? "request" : "stream",
+        this.deadline === undefined ? laneOf(this.operation) : "stream",
         0
       )
       this.exchange.start()
@@ -77,17 +77,17 @@ export class Note implements Reader, Unanswered, Lingering {
   }
 
   /** Nobody waits for it any more; its sender is not told. */
-  release(): void {
+  release(): boolean {
+    const withdrawn = !this.settled && this.exchange === undefined
     this.settled = true
     this.cancelHeaders?.()
-    this.exchange?.abort()
+    return this.exchange?.abort() ?? withdrawn
   }
 
   readonly expire = (): void => {
     if (this.settled) return
-    const executed = this.exchange === undefined ? "no" : "maybe"
     this.cancelHeaders?.()
-    this.exchange?.abort()
+    const executed = this.exchange === undefined || this.exchange.abort() ? "no" : "maybe"
     this.settle(
       new McpError.RequestTimeout({
         server: this.wire.server,
@@ -141,21 +141,22 @@ export class Note implements Reader, Unanswered, Lingering {
 /** How many may be under way in one session. */
 const maxNotes = 1024
 
-/** Why another one can't be sent while so many are under way. */
+/** Why another one can't be sent while so many are under way. A flood of them has one error, for an error has a stack. */
 export const tooMany = (
   wire: Wire,
   message: McpProtocol.JsonRpcMessage,
   underWay: number
-): McpError.McpError | undefined =>
-  underWay < maxNotes
-    ? undefined
-    : new McpError.LimitExceeded({
-      server: wire.server,
-      operation: operationOf(message),
-      executed: "no",
-      limit: "sendBuffer",
-      max: maxNotes
-    })
+): McpError.McpError | undefined => {
+  if (underWay < maxNotes) return undefined
+  const operation = operationOf(message)
+  return wire.refusal?.operation === operation ? wire.refusal : wire.refusal = new McpError.LimitExceeded({
+    server: wire.server,
+    operation,
+    executed: "no",
+    limit: "sendBuffer",
+    max: maxNotes
+  })
+}
 
 export const isRequest = (message: McpProtocol.JsonRpcMessage): message is McpProtocol.JsonRpcRequest =>
   "method" in message && "id" in message

@@ -74,7 +74,7 @@ export class Post implements Reader, Unanswered, Source {
         wire,
         this,
         { method: "POST", url: wire.target.url, headers, body },
-        "request",
+        laneOf(this.operation),
         0
       )
       this.exchange = exchange
@@ -90,11 +90,11 @@ export class Post implements Reader, Unanswered, Source {
   }
 
   /** Nobody waits for it any more. */
-  release(): void {
-    if (!this.settle()) return
+  release(): boolean {
+    if (!this.settle()) return false
     this.cancelHeaders?.()
     this.resumption?.cancel()
-    this.exchange?.abort()
+    return this.exchange?.abort() ?? true
   }
 
   fail(error: McpError.McpError): void {
@@ -290,3 +290,6 @@ export const jsonOf = (message: McpProtocol.JsonRpcMessage): string | undefined 
     return undefined
   }
 }
+
+/** The question whether the server is there must not wait until a call has its answer. */
+export const laneOf = (method: string): "request" | "stream" => method === "ping" ? "stream" : "request"

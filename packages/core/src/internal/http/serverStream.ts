@@ -138,7 +138,7 @@ export class ServerStream implements Reader {
 
   /** There are new credentials. */
   private authorized(): void {
-    if (this.unauthorized < 2) return
+    if (this.unauthorized < 2 || this.context.wire.closed) return
     this.context.wire.onAccepted = undefined
     this.unauthorized = 0
     this.open()
@@ -146,6 +146,7 @@ export class ServerStream implements Reader {
 
   private readonly open = (): void => {
     const { session, wire } = this.context
+    if (wire.closed) return
     Wires.withHeaders(wire, "listen", session.stream, (headers, secrets) => {
       this.shownSecrets = session.id === undefined ? secrets : [...secrets, session.id]
       const lastEventId = lastEventIdHeader(this.lastEventId)
@@ -163,7 +164,8 @@ export class ServerStream implements Reader {
   }
 
   private ended(reader: EventReader, messages: number, end: StreamEnd, detail: string): void {
-    const { timers } = this.context.wire
+    const { closed, timers } = this.context.wire
+    if (closed) return
     this.lastEventId = reader.parser.lastEventId
     this.retry = reader.parser.retry ?? this.retry
     this.unauthorized = 0
@@ -179,9 +181,10 @@ export class ServerStream implements Reader {
 
   /** Twice the time before, and not sooner than the server wants. */
   private backOff(atLeast: number): void {
+    const { closed, timers } = this.context.wire
+    if (closed) return
     const growing = Math.min(firstBackoff * 2 ** Math.min(this.unproductive, 10), longestWait)
     this.unproductive++
-    const { timers } = this.context.wire
     if (atLeast > growing) timers.after(atLeast, this.open)
     else timers.afterAbout(Math.max(growing, Math.min(this.retry ?? 0, longestWait)), longestWait, this.open)
   }

@@ -65,7 +65,7 @@ class StreamableHttp implements MessageTransport {
     else this.sendNote(message, sent)
   }
 
-  readonly release = (id: McpProtocol.RequestId): void => this.inbox.pending.get(id)?.release()
+  readonly release = (id: McpProtocol.RequestId): boolean => this.inbox.pending.get(id)?.release() === true
 
   readonly negotiated = (protocolVersion: string): void => this.session.negotiated(protocolVersion)
 

@@ -13,11 +13,14 @@ import * as Random from "effect/Random"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 
+const noop = () => {}
+
 const enableInterruption = Runtime.enableRuntimeFlag(RuntimeFlags.Interruption)
 
 export class Timers {
   private readonly cancels = new Set<() => void>()
   private running = 0
+  private over = false
   private onIdle: (() => void) | undefined = undefined
 
   constructor(
@@ -29,8 +32,12 @@ export class Timers {
     return this.clock.unsafeCurrentTimeMillis()
   }
 
-  /** Runs an Effect and reports how it ended, unless the answer of this function was called before. */
+  /**
+   * Runs an Effect and reports how it ended, unless the answer of this function was called before. After the shutdown
+   * nothing is run, and nothing reported.
+   */
   run<A, E>(effect: Effect.Effect<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): () => void {
+    if (this.over) return noop
     const fiber = Runtime.runFork(this.runtime)(effect)
     const cancel = () => {
       if (this.cancels.delete(cancel)) fiber.unsafeInterruptAsFork(FiberId.none)
@@ -65,9 +72,10 @@ export class Timers {
     for (const cancel of this.cancels) cancel()
   }
 
-  /** Cancels everything and waits until it is gone, but for foreign Effects not longer than this. */
+  /** Cancels everything, for good, and waits until it is gone, but for foreign Effects not longer than this. */
   shutdown(atMostMillis: number): Effect.Effect<void> {
     return Effect.async<void>((resume) => {
+      this.over = true
       this.cancelAll()
       if (this.running === 0) return resume(Effect.void)
       const bound = Runtime.runFork(this.runtime)(Effect.sleep(atMostMillis))

@@ -61,6 +61,8 @@ export interface Wire {
   closed: boolean
   /** The headers of the last request, which are those of the next one as long as neither part changes. */
   authorized: { readonly from: Headers; readonly header: string; readonly headers: Headers } | undefined
+  /** What the last message was told that could not be sent because too many were under way. */
+  refusal: McpError.McpError | undefined
   /** What must not show. */
   readonly hidden: Hidden
   /** Ends what waits for new credentials. */
@@ -111,6 +113,7 @@ const make = (...[config, client, events, credentials]: Parts): Effect.Effect<Wi
     live: new Set(),
     closed: false,
     authorized: undefined,
+    refusal: undefined,
     hidden: new Hidden(target.secrets),
     unfollow: undefined,
     onAccepted: undefined
@@ -272,6 +275,9 @@ const headersFailed = (wire: Wire, operation: string, cause: Cause.Cause<unknown
 export const stop = (wire: Wire): void => {
   wire.closed = true
   wire.unfollow?.()
+  wire.unfollow = undefined
+  // The last request may be accepted as well, and nobody is to hear of it.
+  wire.onAccepted = undefined
   for (const exchange of wire.live) exchange.abort()
   wire.timers.cancelAll()
 }
