@@ -56,6 +56,27 @@ describe("StdioTransport: output of the server", () => {
       })
     ))
 
+  it.live("a byte order mark before the first message is no part of it", () =>
+    clean(() =>
+      Effect.gen(function*() {
+        const { config } = yield* decode(echoTo(`printf '\\357\\273\\277{"first":1}\\n{"second":2}\\n'; exit 0`))
+        const wire = yield* open(config)
+        yield* wire.closed
+        assert.deepStrictEqual(wire.messages, [{ first: 1 }, { second: 2 }])
+        assert.deepStrictEqual(wire.warnings, [])
+      })
+    ))
+
+  it.live("a last line without an end is heard, also where a helper keeps the output open", () =>
+    clean(() =>
+      Effect.gen(function*() {
+        const { config } = yield* decode(echoTo(`sleep 300 & printf '{"first":1}\\n{"last":2}'; exit 0`))
+        const wire = yield* open(config)
+        assert.strictEqual(isClosed(yield* wire.closed).reason, "Exited")
+        assert.deepStrictEqual(wire.messages, [{ first: 1 }, { last: 2 }])
+      })
+    ))
+
   for (const [name, extra] of [["at", 0], ["above", 1]] as const) {
     it.live(`S14: a message ${name} the limit of bytes`, () =>
       clean(() =>
