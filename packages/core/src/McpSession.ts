@@ -287,7 +287,8 @@ const openIn = (
       showServerStream("none")
       serverStream.end()
     }
-    const deadlines: Deadlines = new Deadlines(yield* Effect.clock, runtime, (now) => engine.expire(now))
+    const clock = yield* Effect.clock
+    const deadlines: Deadlines = new Deadlines(clock, runtime, (now) => engine.expire(now))
     const quiet = new Quiet(deadlines)
     const engine: Engine = new Engine(
       config.name,
@@ -314,7 +315,7 @@ const openIn = (
       })
     )
 
-    const open = tapped(channel, options, () => deadlines.now())
+    const open = tapped(channel, options, () => clock.unsafeCurrentTimeMillis())
     const transport = yield* open({
       message: engine.receive,
       requestFailed: engine.requestFailed,
@@ -369,7 +370,7 @@ const metered = (
       meter.opened()
       return deadlines.now()
     }),
-    (openedAt) => Effect.sync(() => meter.closed(deadlines.now() - openedAt, engine.reason ?? engine.expiry))
+    (openedAt) => Effect.sync(() => meter.closed(deadlines.now() - openedAt, engine.expiry ?? engine.reason))
   )
 
 const concurrencyOf = (

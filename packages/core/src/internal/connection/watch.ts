@@ -4,7 +4,6 @@
  * Owns: what is looked at, and how often.
  * May not touch: the state. Each fiber ends with the session's scope.
  */
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as McpConfig from "../../McpConfig.js"
@@ -12,6 +11,7 @@ import type * as McpError from "../../McpError.js"
 import type * as McpSession from "../../McpSession.js"
 import type { Waited } from "../engine/calls.js"
 import type { SessionListener, Signs } from "../engine/supervised.js"
+import * as Steady from "../steady.js"
 import { type Ears, isOutOfReach } from "./ears.js"
 import type { Live } from "./live.js"
 
@@ -69,7 +69,7 @@ const watchUse = (idle: Duration.Duration, live: Live, ears: Ears): Effect.Effec
     const millis = Duration.toMillis(idle)
     while (true) {
       const since = yield* ears.unusedSince(live)
-      const left = since === undefined ? millis : since + millis - (yield* Clock.currentTimeMillis)
+      const left = since === undefined ? millis : since + millis - (yield* Steady.now)
       if (left <= 0) ears.idle(live)
       yield* Effect.sleep(left <= 0 ? millis : left)
     }

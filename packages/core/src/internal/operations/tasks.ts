@@ -15,7 +15,6 @@
  */
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
-import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -30,6 +29,7 @@ import type { Begins } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
 import { retryAfter } from "../retry/budget.js"
 import * as Secrets from "../secrets.js"
+import * as Steady from "../steady.js"
 import { inTime, within } from "../within.js"
 import { listAll } from "./lists.js"
 import { decodeCallToolResult } from "./operations.js"
@@ -109,7 +109,7 @@ export const startTask = (
     session.info.capabilities.tasks?.requests?.tools?.call,
     Effect.gen(function*() {
       const asked = yield* taskRequest(session, options)
-      const startedAt = yield* Clock.currentTimeMillis
+      const startedAt = yield* Steady.now
       const runtime = yield* Effect.runtime<never>()
       const task = new Watched(session)
       const life = yield* Scope.make()
@@ -434,7 +434,7 @@ const bounded = <A>(
   if (options?.maxTotal === undefined || options.maxTotal === null) return effect
   const millis = Duration.toMillis(options.maxTotal)
   return Effect.flatMap(
-    Clock.currentTimeMillis,
+    Steady.now,
     (now) =>
       inTime(effect, Math.max(startedAt + millis - now, 0), () =>
         Effect.fail(
