@@ -73,7 +73,9 @@ export const callTool = (
       onSuccess: (tools) => {
         if (shelf.find(params.name) === undefined) return Effect.fail(Known.notFound(connection.server, params.name))
         const refusal = problem(Known.changeOf(tools, params.name))
-        return refusal === undefined ? call(within(options, owner.steady.now() - startedAt), budget) : Effect.fail(refusal)
+        return refusal === undefined
+          ? call(within(options, owner.steady.now() - startedAt), budget)
+          : Effect.fail(refusal)
       }
     })
   })
@@ -90,7 +92,9 @@ export const callTool = (
       Effect.option(remembered(connection, "tools", asking, budget)),
       () => {
         const refusal = problem()
-        return refusal === undefined ? call(within(options, owner.steady.now() - startedAt), budget) : Effect.fail(refusal)
+        return refusal === undefined
+          ? call(within(options, owner.steady.now() - startedAt), budget)
+          : Effect.fail(refusal)
       }
     )
   })

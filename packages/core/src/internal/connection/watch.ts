@@ -86,7 +86,8 @@ export const ping = (
     const signs = live.session.signs()
     return Effect.match(live.session.requestWith("ping", undefined, nothing, options), {
       onSuccess: () => ears.reached(live),
-      onFailure: (error) => error._tag === "RequestTimeout" ? unanswered(live, error, signs, ears) : judge(live, error, ears)
+      onFailure: (error) =>
+        error._tag === "RequestTimeout" ? unanswered(live, error, signs, ears) : judge(live, error, ears)
     })
   })
 }

@@ -34,7 +34,7 @@ const decodeNothing: Decoder<unknown> = (value) => ({ value })
 
 /** Why a request was not sent that has had its turn. */
 const unwritten =
-  "nothing of it was written: there was no free connection to the server, or what goes with it was not there yet"
+  "nothing of it was written: the server has not read what comes before it, there was no free connection to it, or what goes with it was not there yet"
 
 const noParams: McpProtocol.JsonObject = Object.freeze({})
 
