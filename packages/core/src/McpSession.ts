@@ -341,6 +341,7 @@ const openIn = (
       limits,
       calls: new Calls(config.name, timeouts),
       engine,
+      transport,
       quiet,
       warnings,
       inbox,
@@ -439,6 +440,7 @@ interface Parts {
   readonly limits: McpConfig.Limits
   readonly calls: Calls
   readonly engine: Engine
+  readonly transport: McpTransport.MessageTransport
   readonly quiet: Quiet
   readonly warnings: Warnings
   readonly inbox: Inbox.Inbox
@@ -502,7 +504,11 @@ const make = (parts: Parts): Supervised => {
       inbox.follow(listener.notification)
       if (engine.reason !== undefined) listener.ended(engine.reason)
     },
-    signs: () => engine.signs(),
+    signs: () => {
+      const { received } = engine
+      const hasRead = parts.transport.reading?.()
+      return { seen: () => engine.received !== received || hasRead?.() === true, tellReading: hasRead !== undefined }
+    },
     giveUp: (error) => engine.close(error),
     dropped: inbox.dropped,
     closed,

@@ -23,8 +23,8 @@ import { type Beginning, Begun } from "./begun.js"
 import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
 import type { Call, Decoder, EngineEvents, Pending, Resume } from "./pending.js"
+import { Pongs } from "./pongs.js"
 import { withProgressToken } from "./progress.js"
-import type { Signs } from "./supervised.js"
 import type { Place } from "./turnstile.js"
 
 export type { Call, Decoder, EngineEvents } from "./pending.js"
@@ -58,8 +58,7 @@ export class Engine {
 
   sent = 0
   received = 0
-  /** How many answers to pings the wire has not accepted. */
-  private pongs = 0
+  private readonly pongs: Pongs
 
   constructor(
     private readonly server: string,
@@ -71,7 +70,10 @@ export class Engine {
     /** Where a request waits for a permit that its own session has a turn for. */
     private readonly place: Place | undefined,
     private readonly meter: SessionMeter | undefined
-  ) {}
+  ) {
+    const dropped = (detail: string) => events.warning("SendFailed", detail)
+    this.pongs = new Pongs(limits.serverRequests, (pong, settled) => this.postUnawaited(pong, settled), dropped)
+  }
 
   /** From here on requests go out. */
   attach(transport: McpTransport.MessageTransport): void {
@@ -151,12 +153,12 @@ export class Engine {
     })
   }
 
-  /** Sends something that nobody waits for; a failure is a warning. `settled` is called where it was handed to the wire. */
+  /** Sends something that nobody waits for; a failure is a warning. `settled` is called once, when the wire needs it no more. */
   postUnawaited(message: McpProtocol.JsonRpcMessage, settled?: () => void): void {
-    if (this.ended !== undefined) return
+    if (this.ended !== undefined) return settled?.()
     if (this.transport === undefined) {
       if (this.early.length < this.limits.serverRequests) this.early.push(message)
-      return
+      return settled?.()
     }
     this.hand(message)
     this.transport.send(message, (error) => {
@@ -258,13 +260,6 @@ export class Engine {
     if (this.ended === undefined) this.end(error)
   }
 
-  /** Says later whether there was a sign of the server meanwhile. */
-  signs(): Signs {
-    const { received } = this
-    const hasRead = this.transport?.reading?.()
-    return { seen: () => this.received !== received || hasRead?.() === true, tellReading: hasRead !== undefined }
-  }
-
   /** Ends what is due and says when the next one is. */
   expire(now: number): number {
     let next = this.begun.expire(now)
@@ -310,13 +305,7 @@ export class Engine {
     if (this.ended !== undefined || this.transport === undefined) return this.notConnected(method)
     if (this.forgotten !== undefined) return Errors.ofUnsent(Errors.about(this.forgotten, method, "no"))
     if (this.working >= this.limits.inFlight && call.ungated !== true) {
-      return new McpError.LimitExceeded({
-        server: this.server,
-        operation: method,
-        executed: "no",
-        limit: "inFlight",
-        max: this.limits.inFlight
-      })
+      return Errors.tooManyInFlight(this.server, method, this.limits.inFlight)
     }
     return undefined
   }
@@ -569,24 +558,10 @@ export class Engine {
       this.events.warning("NotJsonRpc", "a request that is nested too deeply was refused")
       this.postUnawaited({ jsonrpc: "2.0", id, error: { code: -32600, message: "Invalid request" } })
     } else if (method === "ping") {
-      this.answerPing(id)
+      this.pongs.answer(id)
     } else {
       this.events.request(id, method, McpProtocol.isObject(params) ? params : noParams)
     }
-  }
-
-  /** A server that asks and asks, and takes no answer, must not fill the memory with them. */
-  private answerPing(id: McpProtocol.RequestId): void {
-    if (this.pongs >= this.limits.serverRequests) {
-      this.events.warning("SendFailed", `a ping was not answered: ${this.pongs} answers to others were not taken yet`)
-      return
-    }
-    if (this.transport !== undefined && this.ended === undefined) this.pongs++
-    this.postUnawaited({ jsonrpc: "2.0", id, result: {} }, this.pongSettled)
-  }
-
-  private readonly pongSettled = (): void => {
-    this.pongs--
   }
 
   private receiveNotification(method: string, params: unknown): void {
