@@ -121,6 +121,47 @@ describe("undici: sockets", () => {
       yield* server.until(() => server.sockets.size === 1)
     }))
 
+  test("asks for bodies as they are, since none is unpacked, unless the request says otherwise", () =>
+    Effect.gen(function*() {
+      const server = yield* httpServer(ok)
+      const client = yield* open({ url: server.url })
+      const own = { "x-mine": "1" }
+      for (const headers of [own, own, { ...own, "accept-encoding": "gzip" }, own]) {
+        yield* exchange(client, { url: server.url, headers })
+      }
+      assert.deepStrictEqual(server.requests.map((_) => [_.headers["accept-encoding"], _.headers["x-mine"]]), [
+        ["identity", "1"],
+        ["identity", "1"],
+        ["gzip", "1"],
+        ["identity", "1"]
+      ])
+      assert.deepStrictEqual(own, { "x-mine": "1" })
+    }))
+
+  test("a header that comes twice with the same value is there once", () =>
+    Effect.gen(function*() {
+      const server = yield* httpServer((_, response) =>
+        response.writeHead(200, { "Mcp-Session-Id": ["s", "s"], "X-Two": ["a", "b"], "X-Three": ["a", "a", "a"] }).end()
+      )
+      const client = yield* open({ url: server.url })
+      const recorded = yield* exchange(client, { url: server.url })
+      assert.strictEqual(recorded.header("mcp-session-id"), "s")
+      assert.strictEqual(recorded.header("x-two"), "a, b")
+      assert.strictEqual(recorded.header("x-three"), "a")
+    }))
+
+  test("a 100 Continue that nobody has asked for is named, since undici ends the connection", () =>
+    Effect.gen(function*() {
+      const server = yield* httpServer((_, response) => {
+        response.writeContinue()
+        response.end("ok")
+      })
+      const client = yield* open({ url: server.url })
+      const { failure } = yield* exchange(client, { url: server.url })
+      assert.deepStrictEqual([failure?.sent, failure?.reason], [true, "Lost"])
+      assert.include(failure?.detail, "100 Continue")
+    }))
+
   test("another origin gets sockets of its own", () =>
     Effect.gen(function*() {
       const first = yield* httpServer(ok)

@@ -154,6 +154,34 @@ describe("transport: auto", () => {
       }))
   }
 
+  for (
+    const [what, timeouts, millis] of [
+      ["", {}, 5000],
+      [", nor longer than the handshake has", { handshake: "2 seconds" }, 1000],
+      [", also of a short handshake", { handshake: "500 millis" }, 250],
+      [", also where it has no deadline", { handshake: null }, 5000]
+    ] as const
+  ) {
+    it.scoped(`a stream that says nothing does not hide why initialize was refused${what}`, () =>
+      Effect.gen(function*() {
+        const refusal = { jsonrpc: "2.0", id: 0, error: { code: -32000, message: "api key missing" } }
+        const client = legacy((_) => _.status(400, JSON.stringify(refusal)), (_) => _.sse())
+        const recorded = record()
+        const transport = yield* openScripted(client, recorded, { timeouts }, "auto")
+        transport.send(initialize)
+        yield* client.until(() => client.of("GET").length === 1)
+        yield* TestClock.adjust(millis - 1)
+        assert.strictEqual(recorded.failed.length, 0)
+        yield* TestClock.adjust(1)
+        const error = yield* recorded.failure(0)
+        assert(error._tag === "HandshakeFailed")
+        assert.deepStrictEqual([error.executed, error.code], ["no", -32000])
+        assert.include(error.message, "api key missing")
+        assert.include(error.message, "no endpoint")
+        yield* client.until(() => client.open() === 0)
+      }))
+  }
+
   it.scoped("credentials that the second try asks for are asked for", () =>
     Effect.gen(function*() {
       const client = legacy((_) => _.status(405), (_) => _.status(401, "", { "www-authenticate": "Bearer x" }))

@@ -79,6 +79,85 @@ describe("requests over Streamable HTTP", () => {
       assert.strictEqual(recorded.failed.length, 0)
     }))
 
+  for (const [when, first] of [["comes", false], ["already waits", true]] as const) {
+    it.scoped(`H12: the rest of a stream is not read for a second where another request ${when} that needs its socket`, () =>
+      Effect.gen(function*() {
+        const client = scriptedClient()
+        const transport = yield* openScripted(client, record(), { maxConnections: 2 })
+        const answer = (id: number) => client.exchanges[id - 1]!.sse().data(eventOf(response(id)))
+        for (const id of [1, 2]) transport.send(request(id, "tools/call"))
+        if (first) transport.send(request(3, "tools/call"))
+        for (const id of [1, 2]) answer(id)
+        if (!first) {
+          yield* TestClock.adjust("500 millis")
+          assert.strictEqual(client.open(), 2)
+          transport.send(request(3, "tools/call"))
+        }
+        yield* TestClock.adjust("49 millis")
+        assert.strictEqual(client.open(), 3)
+        yield* TestClock.adjust("1 millis")
+        assert.deepStrictEqual(client.exchanges.map((_) => _.aborted), [true, true, false])
+        client.last().json(response(3))
+        assert.strictEqual(client.open(), 0)
+      }))
+  }
+
+  for (const [what, type] of [["JSON", "application/json"], ["an event stream", "text/event-stream"]] as const) {
+    it.scoped(`an answer as ${what} in a content coding that was not asked for is named`, () =>
+      Effect.gen(function*() {
+        const client = scriptedClient()
+        const recorded = record()
+        const transport = yield* openScripted(client, recorded)
+        transport.send(request(1, "tools/call"))
+        client.last().head(200, { "content-type": type, "content-encoding": "gzip" }).data(
+          Uint8Array.from([0x1f, 0x8b, 8, 0, 0])
+        ).end()
+        const error = yield* recorded.failure(1)
+        assert.strictEqual(error.executed, "maybe")
+        assert.include(error.message, "content coding \"gzip\"")
+      }))
+  }
+
+  for (const resumed of [false, true]) {
+    it.scoped(`an error without an id on the request's own ${resumed ? "resumed " : ""}stream is about that request`, () =>
+      Effect.gen(function*() {
+        const client = scriptedClient()
+        const recorded = record()
+        const transport = yield* openScripted(client, recorded)
+        transport.send(request(1, "tools/call"))
+        transport.send(request(2, "tools/call"))
+        if (resumed) {
+          client.last().sse().data(eventOf("", "e-1")).end()
+          yield* TestClock.adjust("1 second")
+        }
+        client.last().sse().data(
+          eventOf({ jsonrpc: "2.0", id: null, error: { code: -32603, message: "no room left" } })
+        )
+        assert.deepStrictEqual(recorded.failed.map((_) => [_.id, _.error._tag, _.error.executed]), [
+          [2, "ProtocolViolation", "maybe"]
+        ])
+        assert.include(recorded.failed[0]!.error.message, "-32603: no room left")
+        assert.strictEqual(pendingOf(transport), 1)
+        assert.strictEqual(client.open(), 2)
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(client.open(), 1)
+      }))
+  }
+
+  it.scoped("events that are not JSON are shown a hundred times, and counted after that", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient()
+      const recorded = record()
+      const transport = yield* openScripted(client, recorded)
+      transport.send(request(1, "tools/call"))
+      client.last().sse().data(eventOf("nonsense").repeat(150))
+      assert.strictEqual(recorded.warnings.length, 150)
+      assert.isTrue(
+        recorded.warnings.every((_, i) => _.kind === "NotJson" && _.detail.includes("nonsense") === i < 100)
+      )
+      assert.isTrue(recorded.warnings.every((_) => _.detail.startsWith("an event that is not JSON")))
+    }))
+
   it.scoped("H11: a release after the answer leaves the rest of its stream to end by itself", () =>
     Effect.gen(function*() {
       const client = scriptedClient()

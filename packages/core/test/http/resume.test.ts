@@ -55,6 +55,7 @@ describe("resumption of a request's stream", () => {
     ["404", (_) => _.status(404), 1],
     ["401", (_) => _.status(401), 1],
     ["405", (_) => _.status(405), 1],
+    ["409", (_) => _.status(409), 3],
     ["JSON", (_) => _.json({}), 1],
     ["202", (_) => _.status(202), 1],
     ["500", (_) => _.status(500), 3],
@@ -81,6 +82,39 @@ describe("resumption of a request's stream", () => {
         assert.strictEqual(client.open(), 0)
       }))
   }
+
+  it.scoped("H07: Retry-After and 409 of a server that is not ready yet are waited for", () =>
+    Effect.gen(function*() {
+      const clock = yield* Effect.clock
+      const times: Array<number> = []
+      const client = scriptedClient((_) => {
+        times.push(clock.unsafeCurrentTimeMillis())
+        if (_.request.method === "POST") primed(_, 50)
+        else if (times.length === 2) _.status(503, "", { "retry-after": "7" })
+        else if (times.length === 3) _.status(409)
+        else _.sse().data(eventOf(response(1))).end()
+      })
+      const recorded = record()
+      const transport = yield* openScripted(client, recorded)
+      transport.send(request(1, "tools/call"))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(recorded.messages.length, 1)
+      assert.deepStrictEqual(times.slice(1).map((_, i) => _ - times[i]!), [50, 7000, 1000])
+    }))
+
+  it.scoped("H07: Retry-After is kept to for five minutes, not longer", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient((_) => {
+        if (_.request.method === "POST") primed(_, 50)
+        else _.status(429, "", { "retry-after": "99999999" })
+      })
+      const transport = yield* openScripted(client, record())
+      transport.send(request(1, "tools/call"))
+      yield* TestClock.adjust("5 minutes")
+      assert.strictEqual(client.of("GET").length, 1)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(client.of("GET").length, 2)
+    }))
 
   it.scoped("H07: new event ids are progress: a server may end its stream many times before it answers", () =>
     Effect.gen(function*() {
@@ -111,7 +145,7 @@ describe("resumption of a request's stream", () => {
         transport.send(request(1, "tools/call"))
         yield* TestClock.adjust("10 seconds")
         assert.isAtMost(gets, 103)
-        yield* TestClock.adjust("1 day")
+        yield* TestClock.adjust("4 days")
         assert.isAtMost(gets, 1000)
         assert.strictEqual(recorded.failed.length, 1)
       }))

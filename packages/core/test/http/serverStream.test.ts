@@ -111,7 +111,6 @@ describe("the standalone stream", () => {
     ["accept, then close", (_) => _.sse().end()],
     ["accept, then break", (_) => _.sse().fail()],
     ["retry: 0", (_) => _.sse().data("retry: 0\n\n").end()],
-    ["retry: 99999999999", (_) => _.sse().data("retry: 99999999999\n\n").end()],
     ["a priming event, then close", (_) => _.sse().data(eventOf("", "e", 0)).end()],
     ["500", (_) => _.status(500)],
     ["503 with Retry-After: 0", (_) => _.status(503, "", { "retry-after": "0" })],
@@ -162,6 +161,51 @@ describe("the standalone stream", () => {
       assert.deepStrictEqual(gaps(times), [700, 60_000 - 700 + 700])
       assert.deepStrictEqual(recorded.stream, ["open", "down", "open", "down", "open"])
     }))
+
+  for (const retry of [4000, 40_000, 99_999_999_999]) {
+    for (const [what, data] of [["nothing", ""], ["something", notification("n")]] as const) {
+      it.scoped(`H09: retry: ${retry} is kept to where the streams bring ${what}, up to five minutes`, () =>
+        Effect.gen(function*() {
+          const { times, transport } = yield* listening((_) => _.sse().data(eventOf(data, "e", retry)).end())
+          yield* transport.listen
+          const least = Math.min(retry, 300_000)
+          yield* TestClock.adjust(`${least * 4 + 100} millis`)
+          assert.isAtLeast(times.length, 4)
+          assert.isTrue(gaps(times).every((_) => _ >= least), gaps(times).join())
+        }))
+    }
+  }
+
+  for (const status of [400, 404, 410]) {
+    it.scoped(`H07, H09: an event id that is refused with ${status} is given up, not the stream`, () =>
+      Effect.gen(function*() {
+        const { client, recorded, times, transport } = yield* listening((_, nth) => {
+          if (_.request.headers["last-event-id"] !== undefined) _.status(status)
+          else if (nth === 1) _.sse().data(eventOf(notification("a"), "e-1")).end()
+          else _.sse()
+        })
+        yield* transport.listen
+        yield* TestClock.adjust("1 hour")
+        assert.deepStrictEqual(gets(client).map((_) => _.request.headers["last-event-id"]), [
+          undefined,
+          "e-1",
+          undefined
+        ])
+        assert.deepStrictEqual(gaps(times), [1000, 0])
+        assert.deepStrictEqual(recorded.stream, ["open", "down", "open"])
+      }))
+
+    it.scoped(`${status} without an event id then means that there is none any more`, () =>
+      Effect.gen(function*() {
+        const { client, recorded, transport } = yield* listening((_, nth) =>
+          nth === 1 ? _.sse().data(eventOf(notification("a"), "e-1")).end() : _.status(status)
+        )
+        yield* transport.listen
+        yield* TestClock.adjust("1 hour")
+        assert.strictEqual(gets(client).length, 3)
+        assert.deepStrictEqual(recorded.stream, ["open", "down", "none"])
+      }))
+  }
 
   it.scoped("H09: broken once and then answered 500, it is tried until it opens; 409 then is no refusal", () =>
     Effect.gen(function*() {

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type McpError, McpSession } from "@mcp-runtime/core"
-import { Effect, Exit, Fiber, TestClock } from "effect"
+import { Effect, Exit, Fiber, Scope, TestClock } from "effect"
 import * as Channel from "../../src/internal/http/channel.js"
-import { decode, eventOf, type HttpInput, response, type Scripted, scriptedClient, url } from "./harness.js"
+import { decode, eventOf, type HttpInput, inScope, response, type Scripted, scriptedClient, url } from "./harness.js"
 
 /** A session whose requests other than the handshake are left to a function, which is called before anything is written. */
 const session = (onRequest: (exchange: Scripted) => void, input: HttpInput = {}, transport: "http" | "sse" = "http") =>
@@ -27,7 +27,9 @@ const session = (onRequest: (exchange: Scripted) => void, input: HttpInput = {},
       client.of("GET")[0]!.data(eventOf(answer))
     })
     const config = yield* decode(transport, url, input)
-    return { client, session: yield* McpSession.open(Channel.make(config, client)) }
+    const { scope, value } = yield* inScope(McpSession.open(Channel.make(config, client)))
+    yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+    return { client, scope, session: value }
   })
 
 const cancellations = (exchanges: ReadonlyArray<Scripted>) =>
@@ -87,6 +89,29 @@ describe("a request that is given up before a byte of it was written", () => {
           requestId: id,
           reason: "The request was timed out"
         }])
+      }))
+  }
+
+  for (const transport of ["http", "sse"] as const) {
+    it.scoped(`${transport}: the session is closed: only what was written may have been executed`, () =>
+      Effect.gen(function*() {
+        const written = (_: Scripted) => (_.rpc.params as { readonly n: number }).n === 1
+        const { client, scope, session: opened } = yield* session(
+          (_) => {
+            _.written = written(_)
+          },
+          {},
+          transport
+        )
+        const ask = (n: number) => opened.request("x/y", { n }) as Effect.Effect<unknown, McpError.McpError>
+        const fibers = [yield* Effect.fork(Effect.flip(ask(1))), yield* Effect.fork(Effect.flip(ask(2)))]
+        yield* client.until(() => client.of("POST").filter((_) => _.rpc.method === "x/y").length === 2)
+        yield* Scope.close(scope, Exit.void)
+        const errors = [yield* Fiber.join(fibers[0]!), yield* Fiber.join(fibers[1]!)]
+        assert.deepStrictEqual(errors.map((_) => [_._tag, _.executed]), [
+          ["ConnectionClosed", "maybe"],
+          ["ConnectionClosed", "no"]
+        ])
       }))
   }
 

@@ -31,8 +31,19 @@ export interface Times {
 interface Route {
   readonly lanes: Lanes
   readonly path: string
-  /** Headers that every request to this URL has beside its own. */
-  readonly extra: { readonly [name: string]: string } | undefined
+  /** Headers that every request to this URL has unless it has its own. */
+  readonly extra: Headers
+  /** The headers of the last request, with these. The next one usually has the same. */
+  last: { readonly own: Headers; readonly all: Headers } | undefined
+}
+
+type Headers = HttpExchange.HttpRequest["headers"]
+
+const headersOf = (route: Route, own: Headers): Headers => {
+  if (route.last?.own === own) return route.last.all
+  const all = { ...route.extra, ...own }
+  route.last = { own, all }
+  return all
 }
 
 /** No server's hint makes us keep an idle socket for longer. */
@@ -72,12 +83,12 @@ class Channel implements HttpExchange.HttpClient {
   ): () => boolean => {
     const route = this.#routes[kind].get(request.url) ?? this.#route(request.url, kind)
     if ("reason" in route) return refuse(listener, route)
-    const { extra, lanes } = route
+    const { lanes } = route
     const exchange = new Exchange(
       {
         method: request.method,
         path: route.path,
-        headers: extra === undefined ? request.headers : { ...extra, ...request.headers },
+        headers: headersOf(route, request.headers),
         body: request.body ?? null
       },
       listener,
@@ -95,14 +106,16 @@ class Channel implements HttpExchange.HttpClient {
     }
     const { proxy } = this.#context.settings
     const forwarded = proxy !== undefined && url.protocol === "http:"
-    const extra: Record<string, string> = {}
+    // Nothing is unpacked here.
+    const extra: Record<string, string> = { "accept-encoding": "identity" }
     if (url.username !== "" || url.password !== "") extra["authorization"] = basic(url.username, url.password)
     if (forwarded && proxy.authorization !== undefined) extra["proxy-authorization"] = proxy.authorization
     const path = `${url.pathname}${url.search}`
     const route: Route = {
       lanes: this.#lanesOf(url, kind),
       path: forwarded ? `${url.origin}${path}` : path,
-      extra: Object.keys(extra).length === 0 ? undefined : extra
+      extra,
+      last: undefined
     }
     const routes = this.#routes[kind]
     if (routes.size >= maxRoutes) routes.clear()

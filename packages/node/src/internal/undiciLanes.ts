@@ -25,11 +25,21 @@ import { type Destination, dial, type DialContext, DialFailed, proxyRefusal } fr
 
 const noop = () => {}
 
-const failureOf = (error: unknown, started: boolean): HttpFailure =>
-  error instanceof DialFailed ? error.failure : failureFromError(error, started ? "sent" : "unsent")
+const failureOf = (error: unknown, started: boolean): HttpFailure => {
+  if (error instanceof DialFailed) return error.failure
+  const failure = failureFromError(error, started ? "sent" : "unsent")
+  return started && isContinue(error) ? { ...failure, detail: continued } : failure
+}
+
+/** The one reason for which undici says so while it waits for an answer. It can't be told to read on. */
+const isContinue = (error: unknown): boolean =>
+  error instanceof Undici.errors.SocketError && error.message === "bad response"
+
+const continued = "the server sent 100 Continue, which was not asked for, and what came after it can't be read"
 
 /**
- * Names and values by turns, as undici has read them. Only few names are ever asked for, of answers that have many.
+ * Names and values by turns, as undici has read them. Only few names are ever asked for, of answers that have many. What comes
+ * twice with one value is there once, as with proxies that add what is there already.
  */
 const headerOf = (headers: ReadonlyArray<Buffer>, lowerCaseName: string): string | undefined => {
   let found: string | undefined
@@ -37,7 +47,7 @@ const headerOf = (headers: ReadonlyArray<Buffer>, lowerCaseName: string): string
     const name = headers[i]!
     if (name.length !== lowerCaseName.length || name.toString("latin1").toLowerCase() !== lowerCaseName) continue
     const value = headers[i + 1]!.toString("latin1")
-    found = found === undefined ? value : `${found}, ${value}`
+    found = found === undefined || found === value ? value : `${found}, ${value}`
   }
   return found
 }

@@ -489,7 +489,7 @@ export class Engine {
     this.place?.quit(this)
     for (const pending of waiting) {
       if (this.place !== undefined) this.leave(this.place, pending)
-      const told = pending.unsent === undefined
+      const told = pending.unsent === undefined && !this.withdraw(pending)
         ? Errors.about(error, pending.method, "maybe")
         : Errors.ofUnsent(Errors.about(error, pending.method, "no"))
       this.measure(pending, ErrorType.bounded(error))

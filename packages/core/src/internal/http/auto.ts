@@ -10,23 +10,25 @@
  * | probing | `initialize` answered 400, 404 or 405 | falling back: the first transport is closed |
  * | probing | any other answer or failure | settled, told as it is |
  * | falling back | the older transport is open: `initialize` goes there | second try |
- * | falling back | it can't be opened: told with both errors | settled |
+ * | falling back | it can't be opened, or not in 5 s and before the handshake is over: told with both errors | settled |
  * | second try | `initialize` fails: told with both errors | settled |
  * | second try | `initialize` is answered | settled |
  */
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { HttpClient } from "../../HttpExchange.js"
 import type { Credentials } from "../../McpAuth.js"
-import type * as McpConfig from "../../McpConfig.js"
+import * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { Channel, MessageTransport, TransportEvents } from "../../McpTransport.js"
 import * as Secrets from "../secrets.js"
 import { shownAs } from "../shownAs.js"
+import { inTime } from "../within.js"
 import * as LegacySse from "./legacySse.js"
 import * as StreamableHttp from "./streamableHttp.js"
 import type { Timers } from "./timers.js"
@@ -36,6 +38,9 @@ import * as Timer from "./timers.js"
 interface Memory {
   verdict: "http" | "sse" | undefined
 }
+
+/** How long a server that has refused the first transport may take to give the endpoint of the second. In milliseconds. */
+const endpointTime = 5000
 
 type Open = Channel["open"]
 
@@ -80,6 +85,7 @@ class Auto implements MessageTransport {
   private answered = false
   private firstError: McpError.HttpError | undefined = undefined
   private cancelFallback: (() => void) | undefined = undefined
+  private readonly openedAt: number
 
   constructor(
     private readonly config: McpConfig.AnyHttpConfig,
@@ -91,6 +97,7 @@ class Auto implements MessageTransport {
     private readonly second: Scope.CloseableScope,
     private readonly credentials: Credentials | undefined
   ) {
+    this.openedAt = timers.now()
     shownAs(this, "MessageTransport", () => ({ server: config.name, transport: this.kind() }))
   }
 
@@ -160,7 +167,12 @@ class Auto implements MessageTransport {
     this.firstError = error
     const open = Effect.zipRight(
       Scope.close(this.first, Exit.void),
-      Scope.extend(LegacySse.open(this.config, this.client, this.secondEvents, this.credentials), this.second)
+      Effect.suspend(() =>
+        Scope.extend(
+          this.inTime(LegacySse.open(this.config, this.client, this.secondEvents, this.credentials)),
+          this.second
+        )
+      )
     )
     this.cancelFallback = this.timers.run(open, (exit) => {
       const initialize = this.initialize!
@@ -172,6 +184,26 @@ class Auto implements MessageTransport {
       const failure = Cause.failureOption(exit.cause)
       this.events.requestFailed(initialize.id, failure._tag === "Some" ? this.both(failure.value) : error)
     })
+  }
+
+  /** A stream that says nothing must not use up the handshake, whose end would hide what the first try met. */
+  private inTime<A, R>(opening: Effect.Effect<A, McpError.McpError, R>): Effect.Effect<A, McpError.McpError, R> {
+    const { handshake } = McpConfig.timeoutsOf(this.config)
+    const left = handshake === null
+      ? Number.POSITIVE_INFINITY
+      : this.openedAt + Duration.toMillis(handshake) - this.timers.now()
+    const millis = Math.max(0, Math.min(endpointTime, Math.max(left - 1000, left / 2)))
+    return inTime(opening, millis, () =>
+      Effect.fail(
+        new McpError.RequestTimeout({
+          server: this.config.name,
+          operation: "open",
+          executed: "no",
+          kind: "handshake",
+          millis,
+          detail: "its stream gave no endpoint"
+        })
+      ))
   }
 
   /** A request for credentials must stay what it is; anything else is told together with what the first try met. */

@@ -21,6 +21,8 @@
  * | authorizing | there are none: told to the reader | over |
  * | draining | the end, a failure, too many bytes, or the second is over | over |
  * | any | aborted, nothing is told | over |
+ *
+ * "The second" is 50 ms where a request waits for one of so many sockets (`maxConnections`).
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -31,6 +33,7 @@ import type { Authorization, Credentials } from "../../McpAuth.js"
 import * as McpError from "../../McpError.js"
 import { Bytes, decodeText } from "./bytes.js"
 import type { Refusal } from "./classify.js"
+import type { Linger } from "./linger.js"
 import type { Wire } from "./wire.js"
 import * as Wires from "./wire.js"
 
@@ -83,6 +86,8 @@ export class Exchange implements HttpListener {
   private refusal: Omit<Refusal, "body"> | undefined = undefined
   private refusalBody: Bytes | undefined = undefined
   private drained = 0
+  /** Where it waits for its time to be over. */
+  private lingers: Linger | undefined = undefined
   /** Ends what it waits for, if that is not the server. */
   private cancelWork: (() => void) | undefined = undefined
   private proved = false
@@ -99,8 +104,9 @@ export class Exchange implements HttpListener {
   ) {}
 
   start(): void {
-    const { credentials, live } = this.wire
+    const { config, credentials, live } = this.wire
     live.add(this)
+    if (config.maxConnections !== undefined && this.isCrowded()) { for (const exchange of live) exchange.makeRoom() }
     if (credentials?.proofs !== undefined && isBound(this.request)) this.prove(credentials.proofs)
     else this.dispatch(this.request)
   }
@@ -150,8 +156,32 @@ export class Exchange implements HttpListener {
 
   /** What is still to come is read for a second. */
   linger(): void {
-    if (this.phase !== "over") this.wire.linger.add(this)
+    if (this.phase !== "over") this.lingerIn(this.isCrowded() ? this.wire.brief : this.wire.linger)
     this.followed?.linger()
+  }
+
+  private lingerIn(linger: Linger): void {
+    if (this.lingers !== undefined) return
+    this.lingers = linger
+    linger.add(this)
+  }
+
+  /** Whether another request waits for a socket such as it has. */
+  private isCrowded(): boolean {
+    const { config: { maxConnections }, live } = this.wire
+    if (maxConnections === undefined || this.kind !== "request" || live.size <= maxConnections) return false
+    let requests = 0
+    for (const { kind } of live) if (kind === "request") requests++
+    return requests > maxConnections
+  }
+
+  /** Another request waits for a socket: what nobody needs any more has had its time. */
+  private makeRoom(): void {
+    const { brief, linger } = this.wire
+    if (this.kind !== "request" || this.phase === "refused" || this.lingers !== linger) return
+    linger.remove(this)
+    this.lingers = undefined
+    this.lingerIn(brief)
   }
 
   readonly expire = (): void => {
@@ -186,7 +216,7 @@ export class Exchange implements HttpListener {
       return this.followed.start()
     }
     this.phase = "refused"
-    this.wire.linger.add(this)
+    this.lingerIn(this.wire.linger)
     this.refusal = {
       status,
       retryAfter: header("retry-after"),
@@ -244,13 +274,14 @@ export class Exchange implements HttpListener {
 
   private drain(): void {
     this.phase = "draining"
-    this.wire.linger.add(this)
+    this.lingerIn(this.isCrowded() ? this.wire.brief : this.wire.linger)
   }
 
   private finish(): void {
     this.phase = "over"
     this.wire.live.delete(this)
-    this.wire.linger.remove(this)
+    this.lingers?.remove(this)
+    this.lingers = undefined
   }
 
   private tellRefusal(): void {

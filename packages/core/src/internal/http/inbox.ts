@@ -19,12 +19,21 @@ export interface Unanswered {
 export interface Source {
   /** What was sent and must not show, should the server repeat it. */
   readonly shownSecrets: ReadonlyArray<string>
+  /** An error has come on it that does not say which request it is about. */
+  readonly unidentified?: (error: McpProtocol.JsonObject) => void
 }
+
+/** Of what is no JSON so much is shown; what comes after that is counted. To show it costs, and it says nothing new. */
+const eventsShown = 100
+
+/** In a flood, what can't be a message is not parsed: that would make an error, with a stack, of each. */
+const mayBeMessage = /^\s*[[{]/
 
 export class Inbox {
   readonly pending = new Map<McpProtocol.RequestId, Unanswered>()
   /** How many messages have arrived. */
   messages = 0
+  private nonsense = 0
 
   constructor(
     private readonly events: TransportEvents,
@@ -34,25 +43,29 @@ export class Inbox {
   /** The data of one event. What is empty only carries an event id. */
   event(data: string, from: Source): void {
     if (data === "") return
+    if (this.nonsense >= eventsShown && !mayBeMessage.test(data)) return this.notJson(data, from)
     let value: unknown
     try {
       value = JSON.parse(data)
     } catch {
-      if (!this.wire.closed) {
-        this.events.warning("NotJson", `an event that is not JSON: ${excerpt(data, from.shownSecrets, shortExcerpt)}`)
-      }
-      return
+      return this.notJson(data, from)
     }
-    this.value(value)
+    this.value(value, from)
+  }
+
+  private notJson(data: string, from: Source): void {
+    if (this.wire.closed) return
+    const shown = ++this.nonsense > eventsShown ? "" : `: ${excerpt(data, from.shownSecrets, shortExcerpt)}`
+    this.events.warning("NotJson", `an event that is not JSON${shown}`)
   }
 
   /** One JSON value: a message, or several in a list, as older protocol versions allow. */
-  value(value: unknown): void {
-    if (!Array.isArray(value)) return this.message(value)
-    for (const item of value) this.message(item)
+  value(value: unknown, from?: Source): void {
+    if (!Array.isArray(value)) return this.message(value, from)
+    for (const item of value) this.message(item, from)
   }
 
-  private message(value: unknown): void {
+  private message(value: unknown, from: Source | undefined): void {
     if (this.wire.closed) return
     if (!McpProtocol.isObject(value)) {
       return this.events.warning("NotJsonRpc", "a JSON value that is not an object")
@@ -63,6 +76,7 @@ export class Inbox {
     if (isResponse(value)) this.find(value.id)?.answered()
     this.messages++
     this.events.message(value)
+    if (value.id === null && isResponse(value) && McpProtocol.isObject(value.error)) from?.unidentified?.(value.error)
   }
 
   /** Servers may turn a number into a text, or the other way around. The engine takes the same texts for numbers. */

@@ -1,6 +1,6 @@
 /**
  * What may stay for a given time and not longer: for a second the rest of a stream whose answer has come, the body of a
- * refusal, a body that nobody reads; for longer a message without an answer.
+ * refusal, a body that nobody reads, and not so long where its socket is waited for; for longer a message without an answer.
  *
  * Owns: one timer for all of them. Where it is a short one it may run on for a while when they are gone, which costs less than
  * to end it after each; a long one would be a fiber that a session keeps for nothing.

@@ -10,6 +10,7 @@
  * | sent | 2xx with an event stream | streaming |
  * | sent | 202, no content, another type, another status, a failure | failed |
  * | streaming | the answer | answered, the rest of the stream is read for a second |
+ * | streaming, resuming | an error that does not say which request it is about | failed |
  * | streaming | the end before the answer, without event ids | failed |
  * | streaming | the end before the answer, with event ids | resuming |
  * | resuming | the answer | answered |
@@ -50,6 +51,7 @@ export class Post implements Reader, Unanswered, Source {
   private exchange: Exchange | undefined = undefined
   private cancelHeaders: (() => void) | undefined = undefined
   private resumption: Resumption | undefined = undefined
+  private header: HeaderOf | undefined = undefined
   private withSession = false
   private secrets: ReadonlyArray<string> = []
 
@@ -110,6 +112,7 @@ export class Post implements Reader, Unanswered, Source {
     if (this.initialize) session.begun(header("mcp-session-id"))
     else if (this.withSession) session.worked = true
     if (this.settled) return undefined
+    this.header = header
     if (status === 202) {
       this.fail(this.lost("Accepted", "the server accepted the request without answering it (HTTP 202)"))
       return undefined
@@ -153,7 +156,11 @@ export class Post implements Reader, Unanswered, Source {
     const value = parse(text)
     if (value === undefined) {
       return this.fail(
-        this.violation(text.trim() === "" ? "an empty answer" : `an answer that is not JSON: ${this.excerpt(text)}`)
+        this.violation(
+          text.trim() === ""
+            ? "an empty answer"
+            : `an answer that is not JSON${this.coding || `: ${this.excerpt(text)}`}`
+        )
       )
     }
     this.context.inbox.value(value.value)
@@ -179,8 +186,22 @@ export class Post implements Reader, Unanswered, Source {
     return session.id === undefined ? this.secrets : [...this.secrets, session.id]
   }
 
+  /** Why what came may not be readable: nobody has asked for a coding. */
+  private get coding(): string {
+    const coding = this.header?.("content-encoding")
+    return coding === undefined || coding === "identity" ? "" : ` (content coding "${this.excerpt(coding)}")`
+  }
+
   private excerpt(text: string): string {
     return Classify.excerpt(text, this.shownSecrets, shortExcerpt)
+  }
+
+  /** What comes on its own stream is about nothing else. */
+  unidentified(error: McpProtocol.JsonObject): void {
+    if (this.settled) return
+    this.fail(this.anonymous(error))
+    this.resumption?.answered()
+    this.exchange?.linger()
   }
 
   private violation(detail: string): McpError.McpError {
@@ -204,7 +225,7 @@ export class Post implements Reader, Unanswered, Source {
   private streamOver(reader: EventReader, end: StreamEnd, detail: string): void {
     if (this.settled) return
     if (end === "TooLarge") return this.tooLarge("eventBytes")
-    if (reader.parser.lastEventId === "") return this.fail(this.lost(end, detail))
+    if (reader.parser.lastEventId === "") return this.fail(this.lost(end, `${detail}${this.coding}`))
     this.resumption = new Resumption(this, reader.parser.lastEventId, reader.parser.retry)
     this.resumption.begin()
   }
@@ -221,13 +242,15 @@ export class Post implements Reader, Unanswered, Source {
       return this.violation("an answer that has neither a result nor an error")
     }
     if (typeof value.method !== "string" && value.id === null && McpProtocol.isObject(value.error)) {
-      return this.violation(
-        `an error that does not say which request it is about: ${
-          this.excerpt(`${value.error.code}: ${value.error.message}`)
-        }`
-      )
+      return this.anonymous(value.error)
     }
     return this.lost("Unanswered", "the answer has the id of another request, or none")
+  }
+
+  private anonymous({ code, message }: McpProtocol.JsonObject): McpError.McpError {
+    return this.violation(
+      `an error that does not say which request it is about: ${this.excerpt(`${code}: ${message}`)}`
+    )
   }
 
   private settle(): boolean {

@@ -1,13 +1,14 @@
 /**
  * Reading on where the stream of a request broke off: GETs with `Last-Event-ID`.
  *
- * Owns: when to try again and when to give up. The wait is exactly what the server asked for; attempts that bring no new
- * event id are few, all attempts together are bounded, and after the first of them they have a smallest distance.
+ * Owns: when to try again and when to give up. The wait is exactly what the server asked for (`retry`, `Retry-After`), up to
+ * five minutes; attempts that bring no new event id are few, all attempts together are bounded, and after the first of them
+ * they have a smallest distance.
  * May not touch: the request itself, which it tells how this went.
  */
 import type { HttpFailure } from "../../HttpExchange.js"
 import type * as McpError from "../../McpError.js"
-import type { Refusal } from "./classify.js"
+import * as Classify from "./classify.js"
 import type { StreamEnd } from "./eventReader.js"
 import { EventReader } from "./eventReader.js"
 import type { BodyReader, Exchange, HeaderOf, Reader } from "./exchange.js"
@@ -18,7 +19,7 @@ import { lastEventIdHeader } from "./sse.js"
 import * as Wires from "./wire.js"
 
 const defaultRetry = 1000
-const maxRetry = 60_000
+const longestWait = 300_000
 const maxFruitless = 3
 const maxAttempts = 1000
 const promptAttempts = 3
@@ -37,9 +38,9 @@ export class Resumption implements Reader {
     private retry: number | undefined
   ) {}
 
-  begin(): void {
-    const floor = this.attempts < promptAttempts ? 0 : smallestWait
-    const wait = Math.min(Math.max(this.retry ?? defaultRetry, floor), maxRetry)
+  begin(atLeast = 0): void {
+    const floor = Math.max(atLeast, this.attempts < promptAttempts ? 0 : smallestWait)
+    const wait = Math.min(Math.max(this.retry ?? defaultRetry, floor), longestWait)
     this.cancelWait = this.post.context.wire.timers.after(wait, this.attempt)
   }
 
@@ -73,10 +74,15 @@ export class Resumption implements Reader {
     return reader
   }
 
-  refused(refusal: Refusal): void {
+  refused(refusal: Classify.Refusal): void {
     const { status } = refusal
-    if (status < 500 && status !== 408 && status !== 425 && status !== 429) return this.giveUp(`HTTP ${status}`)
-    this.again(`HTTP ${status}`)
+    const isConflict = status === 409
+    if (status < 500 && status !== 408 && status !== 425 && status !== 429 && !isConflict) {
+      return this.giveUp(`HTTP ${status}`)
+    }
+    const asked = Classify.retryAfterMillis(refusal.retryAfter, this.post.context.wire.timers.now())
+    // A conflict is with the stream that has broken: the server has not seen that yet.
+    this.again(`HTTP ${status}`, asked ?? (isConflict ? defaultRetry : 0))
   }
 
   failed(failure: HttpFailure): void {
@@ -113,11 +119,11 @@ export class Resumption implements Reader {
     this.again(detail)
   }
 
-  private again(detail: string): void {
+  private again(detail: string, atLeast?: number): void {
     if (this.over) return
     this.fruitless++
     if (this.fruitless >= maxFruitless || this.attempts >= maxAttempts) return this.giveUp(detail)
-    this.begin()
+    this.begin(atLeast)
   }
 
   private giveUp(detail: string): void {

@@ -1,8 +1,8 @@
 /**
  * The standalone stream, over which the server speaks unasked.
  *
- * Owns: when it is opened again. No server can make it hot: an open that brought nothing counts against the next one,
- * whatever the server says about `retry`.
+ * Owns: when it is opened again: not sooner than the server wants (`retry`, `Retry-After`), but for five minutes. No server
+ * can make it hot: an open that brought nothing counts against the next one, whatever the server says about `retry`.
  * May not touch: requests. Whatever happens here, calls go on.
  *
  * | state | event | next |
@@ -10,6 +10,7 @@
  * | opening | an event stream | open |
  * | opening | 401, 403 | down, tried once more, then not before there are new credentials |
  * | opening | 408, 425, 429, 5xx but 501, a failure; 409 after it was open | down, again after a growing time |
+ * | opening | 400, 404, 410 to the id of an event | opened once more without it |
  * | opening | any other answer | none, for good |
  * | open | ended or broken, after messages or a few seconds | down, again after the server's `retry` |
  * | open | ended or broken, else | down, again after a growing time |
@@ -28,8 +29,9 @@ import { lastEventIdHeader } from "./sse.js"
 import * as Wires from "./wire.js"
 
 const defaultRetry = 1000
-const longestWait = 30_000
-const longestRetryAfter = 300_000
+const longestBackoff = 30_000
+/** For no server's wish do we wait longer. */
+const longestWait = 300_000
 const smallestWait = 100
 const firstBackoff = 500
 /** An open that lasted this long was worth it, even if nothing was said. */
@@ -105,7 +107,12 @@ export class ServerStream implements Reader {
       this.warn(`HTTP ${status}`)
       this.become("down")
       const asked = Classify.retryAfterMillis(refusal.retryAfter, this.context.wire.timers.now()) ?? 0
-      return this.backOff(Math.min(asked, longestRetryAfter))
+      return this.backOff(asked)
+    }
+    if ((status === 400 || status === 404 || status === 410) && this.lastEventId !== "") {
+      this.warn(`HTTP ${status} to the id of its last event`)
+      this.lastEventId = ""
+      return this.open()
     }
     this.become("none")
   }
@@ -183,10 +190,10 @@ export class ServerStream implements Reader {
   private backOff(atLeast: number): void {
     const { closed, timers } = this.context.wire
     if (closed) return
-    const growing = Math.min(firstBackoff * 2 ** Math.min(this.unproductive, 10), longestWait)
+    const growing = Math.min(firstBackoff * 2 ** Math.min(this.unproductive, 10), longestBackoff)
     this.unproductive++
-    if (atLeast > growing) timers.after(atLeast, this.open)
-    else timers.afterAbout(Math.max(growing, Math.min(this.retry ?? 0, longestWait)), longestWait, this.open)
+    const least = Math.min(Math.max(atLeast, this.retry ?? 0), longestWait)
+    timers.afterAbout(growing, longestBackoff, least, this.open)
   }
 
   private become(state: ServerStreamState): void {

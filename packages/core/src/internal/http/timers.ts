@@ -65,10 +65,10 @@ export class Timers {
     })
   }
 
-  /** The same with up to a quarter more or less, but never longer than `most`. */
-  afterAbout(millis: number, most: number, callback: () => void): () => void {
-    const about = Effect.flatMap(Random.next, (_) => Effect.sleep(Math.min(most, Math.round(millis * (0.75 + _ / 2)))))
-    return this.run(about, (exit) => {
+  /** The same with up to a quarter more or less, but never longer than `most`; and never shorter than `least`. */
+  afterAbout(millis: number, most: number, least: number, callback: () => void): () => void {
+    const about = (random: number) => Math.max(least, Math.min(most, Math.round(millis * (0.75 + random / 2))))
+    return this.run(Effect.flatMap(Random.next, (_) => Effect.sleep(about(_))), (exit) => {
       if (Exit.isSuccess(exit)) callback()
     })
   }

@@ -53,6 +53,8 @@ export interface Wire {
   readonly timers: Timers
   /** For a second. */
   readonly linger: Linger
+  /** The same where somebody waits for a socket: as long as a server takes that ends its stream with the answer. */
+  readonly brief: Linger
   /** As long as messages without an answer may take. */
   readonly notes: { readonly usual: Linger; readonly cancelled: Linger }
   /** Every exchange that holds a socket. */
@@ -109,6 +111,7 @@ const make = (...[config, client, events, credentials]: Parts): Effect.Effect<Wi
     limits: McpConfig.limitsOf(config),
     timers,
     linger: new Linger(timers, 1000),
+    brief: new Linger(timers, 50),
     notes: notesOf(config, timers),
     live: new Set(),
     closed: false,
