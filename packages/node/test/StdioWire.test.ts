@@ -238,15 +238,16 @@ describe("StdioTransport: input of the server", () => {
   it.live("whether a slow reader reads is known while a large message is still being written", () =>
     clean(() =>
       Effect.gen(function*() {
-        const stopped = yield* decode(echoTo("kill -STOP $$; exec cat >/dev/null"))
-        const wire = yield* open(stopped.config)
+        const script = "trap 'exec cat >/dev/null' USR1; echo waiting >&2; sleep 300 & wait"
+        const wire = yield* open((yield* decode(echoTo(script))).config)
+        yield* wire.line("waiting")
         assert.isFalse(wire.transport.reading!()(), "nothing waits")
         const message = yield* Effect.fork(wire.post(notification(10_000_000)))
         yield* turn
         const hasRead = wire.transport.reading!()
         yield* turn
-        assert.isFalse(hasRead(), "it has stopped")
-        process.kill(wire.pid, "SIGCONT")
+        assert.isFalse(hasRead(), "it waits")
+        process.kill(wire.pid, "SIGUSR1")
         yield* until("it reads", hasRead)
         yield* Fiber.join(message)
         assert.isTrue(hasRead())
