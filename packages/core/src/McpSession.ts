@@ -287,7 +287,8 @@ const openIn = (
       showServerStream("none")
       serverStream.end()
     }
-    const deadlines: Deadlines = new Deadlines(yield* Effect.clock, runtime, (now) => engine.expire(now))
+    const clock = yield* Effect.clock
+    const deadlines: Deadlines = new Deadlines(clock, runtime, (now) => engine.expire(now))
     const quiet = new Quiet(deadlines)
     const engine: Engine = new Engine(
       config.name,
@@ -314,7 +315,7 @@ const openIn = (
       })
     )
 
-    const open = tapped(channel, options, () => deadlines.now())
+    const open = tapped(channel, options, () => clock.unsafeCurrentTimeMillis())
     const transport = yield* open({
       message: engine.receive,
       requestFailed: engine.requestFailed,
@@ -340,6 +341,7 @@ const openIn = (
       limits,
       calls: new Calls(config.name, timeouts),
       engine,
+      transport,
       quiet,
       warnings,
       inbox,
@@ -369,7 +371,7 @@ const metered = (
       meter.opened()
       return deadlines.now()
     }),
-    (openedAt) => Effect.sync(() => meter.closed(deadlines.now() - openedAt, engine.reason ?? engine.expiry))
+    (openedAt) => Effect.sync(() => meter.closed(deadlines.now() - openedAt, engine.expiry ?? engine.reason))
   )
 
 const concurrencyOf = (
@@ -438,6 +440,7 @@ interface Parts {
   readonly limits: McpConfig.Limits
   readonly calls: Calls
   readonly engine: Engine
+  readonly transport: McpTransport.MessageTransport
   readonly quiet: Quiet
   readonly warnings: Warnings
   readonly inbox: Inbox.Inbox
@@ -501,6 +504,12 @@ const make = (parts: Parts): Supervised => {
       inbox.follow(listener.notification)
       if (engine.reason !== undefined) listener.ended(engine.reason)
     },
+    signs: () => {
+      const { received } = engine
+      const hasRead = parts.transport.reading?.()
+      return { seen: () => engine.received !== received || hasRead?.() === true, tellReading: hasRead !== undefined }
+    },
+    giveUp: (error) => engine.close(error),
     dropped: inbox.dropped,
     closed,
     get serverStream() {

@@ -103,6 +103,11 @@ export interface MessageTransport {
    * error; synchronous and total. Absent where there is nothing of the kind.
    */
   readonly secrets?: (() => ReadonlyArray<string>) | undefined
+  /**
+   * Gives a function that says later whether the server has read meanwhile some of what had to wait for it. Synchronous and
+   * total. Absent where the wire can't tell.
+   */
+  readonly reading?: (() => () => boolean) | undefined
 }
 
 /**

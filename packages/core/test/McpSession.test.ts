@@ -506,6 +506,28 @@ describe("requests", () => {
     }))
 })
 
+describe("pings of the server", () => {
+  it.scoped("are answered as long as it takes the answers: beyond a bound they are dropped and counted", () =>
+    Effect.gen(function*() {
+      const taken = yield* Deferred.make<void>()
+      const server = yield* ScriptedServer.make({
+        config: yield* configWith({ limits: { serverRequests: 5 } }),
+        accept: ({ method }) => method === undefined ? Deferred.await(taken) : Effect.void
+      })
+      const session = yield* McpSession.open(server.channel)
+      const ping = (id: number) => ({ jsonrpc: "2.0", id, method: "ping" })
+      const answered = Effect.map(server.received, (all) => all.flatMap((_) => _.method === undefined ? [_.id] : []))
+      yield* server.sendRaw(...[1, 2, 3, 4, 5, 6, 7, 8].map(ping))
+      yield* macrotask
+      assert.deepStrictEqual(yield* answered, [1, 2, 3, 4, 5])
+      assert.strictEqual((yield* session.stats).warnings.SendFailed, 3)
+      yield* Deferred.succeed(taken, undefined)
+      yield* macrotask
+      yield* server.sendRaw(ping(9))
+      assert.deepStrictEqual(yield* answered, [1, 2, 3, 4, 5, 9])
+    }))
+})
+
 describe("deadlines", () => {
   it.scoped("P01: a timed-out call gets one cancelled on the wire and is released", () =>
     Effect.gen(function*() {

@@ -328,6 +328,76 @@ describe("the end of a task", () => {
     }))
 })
 
+describe("T01: a request about a task that fails in passing", () => {
+  const common = { server: "scripted", operation: "tasks/get", executed: "maybe" } as const
+  const unavailable = new McpError.HttpError({ ...common, status: 503, body: "" })
+  const lost = new McpError.ResponseLost({ ...common, reason: "Broken", detail: "cut" })
+
+  /** Fails so many times, with these in turn; then the request is answered. */
+  const failing = (times: number, answer: unknown): ScriptedServer.Handler => {
+    let left = times
+    return () => left-- > 0 ? Effect.fail(left % 2 === 0 ? unavailable : lost) : Effect.succeed(answer)
+  }
+  const task = (status: string) => ({ taskId: "t1", status, ttl: null, pollInterval: 1000 })
+
+  it.scoped("is repeated at the pace of the task, whose end it is not", () =>
+    Effect.gen(function*() {
+      for (const method of ["tasks/get", "tasks/result"]) {
+        const { count, server, session } = yield* open({
+          handlers: { [method]: failing(5, method === "tasks/get" ? task("completed") : done) }
+        })
+        const fiber = yield* Effect.fork(call(session))
+        yield* server.awaitReceived("tools/call")
+        yield* TestClock.adjust("10 seconds")
+        assert.deepStrictEqual<unknown>((yield* Fiber.join(fiber)).content, done.content)
+        const at = (yield* server.receivedOf(method)).map((_) => _.at)
+        assert.deepStrictEqual(at.map((_) => _ - at[0]!), [0, 1000, 2000, 3000, 4000, 5000])
+        assert.strictEqual(yield* count("tasks/cancel"), 0)
+      }
+    }))
+
+  it.scoped("waits as long as the server asks for", () =>
+    Effect.gen(function*() {
+      let isBusy = true
+      const busy = new McpError.HttpError({ ...common, status: 429, retryAfterMillis: 7000, body: "" })
+      const { server, session } = yield* open({
+        handlers: { "tasks/get": () => isBusy ? Effect.fail(busy) : Effect.succeed(task("completed")) }
+      })
+      const fiber = yield* Effect.fork(call(session))
+      yield* server.awaitReceived("tools/call")
+      yield* TestClock.adjust("1 second")
+      yield* server.awaitReceived("tasks/get")
+      isBusy = false
+      yield* TestClock.adjust("7 seconds")
+      yield* Fiber.join(fiber)
+      const at = (yield* server.receivedOf("tasks/get")).map((_) => _.at)
+      assert.strictEqual(at[1]! - at[0]!, 7000)
+    }))
+
+  it.scoped("too often in a row ends the call, and cancels the task", () =>
+    Effect.gen(function*() {
+      const { count, server, session } = yield* open({ handlers: { "tasks/get": failing(1000, undefined) } })
+      const fiber = yield* Effect.fork(Effect.flip(call(session)))
+      yield* server.awaitReceived("tools/call")
+      yield* TestClock.adjust("1 minute")
+      const error = yield* Fiber.join(fiber)
+      assert.strictEqual(error.executed, "maybe")
+      assert.deepStrictEqual([yield* count("tasks/get"), yield* count("tasks/cancel")], [6, 1])
+    }))
+
+  it.scoped("is not repeated in a session that is over", () =>
+    Effect.gen(function*() {
+      const { count, server, session } = yield* open({
+        handlers: { "tasks/get": (_, peer) => Effect.zipRight(peer.disconnect(), Effect.never) }
+      })
+      const fiber = yield* Effect.fork(Effect.flip(call(session)))
+      yield* server.awaitReceived("tools/call")
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(fiber))._tag, "ConnectionClosed")
+      assert.strictEqual(yield* count("tasks/get"), 1)
+    }))
+})
+
 describe("T01: once the task is there, no error says that the tool was not executed", () => {
   const busy = new McpError.HttpError({
     server: "scripted",
@@ -360,7 +430,7 @@ describe("T01: once the task is there, no error says that the tool was not execu
             handlers: { "tasks/get": () => Effect.fail(failure), [method]: () => Effect.fail(failure) }
           })
           const fiber = yield* Effect.fork(Effect.flip(call(session)))
-          yield* TestClock.adjust("1 second")
+          yield* TestClock.adjust("10 seconds")
           const error = yield* Fiber.join(fiber)
           assert.strictEqual(error._tag, tag)
           assert.strictEqual(error.executed, "maybe")

@@ -4,6 +4,7 @@ import { McpError } from "@mcp-runtime/core"
 import type { McpProtocol } from "@mcp-runtime/core"
 import * as StdioFixture from "@mcp-runtime/testing/StdioFixture"
 import { Effect, Either, Exit, Fiber, Scope } from "effect"
+import { until } from "./internal/processes.js"
 import { clean, connect, connectFixture, decode, isClosed, open, turn } from "./internal/wire.js"
 
 const echoTo = (script: string) => StdioFixture.config([], { command: "/bin/sh", args: ["-c", script] })
@@ -52,6 +53,27 @@ describe("StdioTransport: output of the server", () => {
         const wire = yield* connectFixture(["nonrpc", "crlf"])
         assert.deepStrictEqual(wire.messages.slice(0, 2), [42, { hello: "world" }])
         assert.deepStrictEqual(wire.warnings, [])
+      })
+    ))
+
+  it.live("a byte order mark before the first message is no part of it", () =>
+    clean(() =>
+      Effect.gen(function*() {
+        const { config } = yield* decode(echoTo(`printf '\\357\\273\\277{"first":1}\\n{"second":2}\\n'; exit 0`))
+        const wire = yield* open(config)
+        yield* wire.closed
+        assert.deepStrictEqual(wire.messages, [{ first: 1 }, { second: 2 }])
+        assert.deepStrictEqual(wire.warnings, [])
+      })
+    ))
+
+  it.live("a last line without an end is heard, also where a helper keeps the output open", () =>
+    clean(() =>
+      Effect.gen(function*() {
+        const { config } = yield* decode(echoTo(`sleep 300 & printf '{"first":1}\\n{"last":2}'; exit 0`))
+        const wire = yield* open(config)
+        assert.strictEqual(isClosed(yield* wire.closed).reason, "Exited")
+        assert.deepStrictEqual(wire.messages, [{ first: 1 }, { last: 2 }])
       })
     ))
 
@@ -207,6 +229,25 @@ describe("StdioTransport: input of the server", () => {
         assert.isAbove(unknown, 0)
         assert.deepStrictEqual(fates, fates.map((_, i) => i < unknown ? "accepted" : i === unknown ? "maybe" : "no"))
         assert.deepStrictEqual(warnings, [])
+      })
+    ))
+
+  it.live("whether a slow reader reads is known while a large message is still being written", () =>
+    clean(() =>
+      Effect.gen(function*() {
+        const script = "trap 'exec cat >/dev/null' USR1; echo waiting >&2; sleep 300 & wait"
+        const wire = yield* open((yield* decode(echoTo(script))).config)
+        yield* wire.line("waiting")
+        assert.isFalse(wire.transport.reading!()(), "nothing waits")
+        const message = yield* Effect.fork(wire.post(notification(10_000_000)))
+        yield* turn
+        const hasRead = wire.transport.reading!()
+        yield* turn
+        assert.isFalse(hasRead(), "it waits")
+        process.kill(wire.pid, "SIGUSR1")
+        yield* until("it reads", hasRead)
+        yield* Fiber.join(message)
+        assert.isTrue(hasRead())
       })
     ))
 

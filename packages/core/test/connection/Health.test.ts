@@ -117,6 +117,114 @@ describe("keep-alive", () => {
       assert.strictEqual(error._tag, "OutcomeUnknown")
     }))
 
+  it.scoped("a ping that was never sent, or one beside which something came, is no silence", () =>
+    Effect.gen(function*() {
+      const unsent = new McpError.RequestTimeout({
+        server: "s",
+        operation: "ping",
+        executed: "no",
+        kind: "wait",
+        millis: 2000
+      })
+      const scripts: Array<ScriptedServer.Handler> = [
+        () => Effect.fail(unsent),
+        (_, peer) => Effect.zipRight(peer.notify("notifications/x"), Effect.never)
+      ]
+      for (const answer of scripts) {
+        const { connection, server } = yield* connect({ ...http, ...keepAlive }, { handlers: { ping: answer } })
+        yield* ready(connection)
+        const states = yield* record(connection)
+        yield* pass(60_000, 500)
+        assert.isAtLeast((yield* pings(server)).length, 5)
+        assert.deepStrictEqual(tags(states), ["Ready"])
+        assert.strictEqual((yield* connection.stats).losses, 0)
+      }
+    }))
+
+  it.scoped("one that was never sent is asked again while the server is out of reach", () =>
+    Effect.gen(function*() {
+      let isDown = true
+      const unsent = new McpError.RequestTimeout({
+        server: "s",
+        operation: "ping",
+        executed: "no",
+        kind: "wait",
+        millis: 5000
+      })
+      const { connection, server } = yield* connect(http, {
+        handlers: { ping: () => isDown ? Effect.fail(unsent) : Effect.succeed({}) },
+        accept: ({ method }) => isDown && method === "tools/call" ? Effect.fail(refused) : Effect.void
+      })
+      yield* ready(connection)
+      yield* Effect.flip(echo(connection, { replay: "never" }))
+      yield* pass(10_000, 500)
+      assert.isAtLeast((yield* pings(server)).length, 3)
+      assert.strictEqual(yield* tagOf(connection), "Degraded")
+      isDown = false
+      yield* pass(30_000, 500)
+      assert.strictEqual(yield* tagOf(connection), "Ready")
+      assert.strictEqual((yield* connection.stats).losses, 0)
+    }))
+
+  for (const [reads, losses] of [[true, 0], [false, 1]] as const) {
+    it.scoped(`a server that ${reads ? "reads what waits in its pipe is there" : "reads nothing of it is not"}`, () =>
+      Effect.gen(function*() {
+        const { connection } = yield* connect(
+          { ...stdio, ...keepAlive },
+          { handlers: { ping: ({ session }) => session === 1 ? Effect.never : Effect.succeed({}) } },
+          {},
+          (channel) => ({
+            ...channel,
+            open: (events) => Effect.map(channel.open(events), (wire) => ({ ...wire, reading: () => () => reads }))
+          })
+        )
+        yield* ready(connection)
+        const states = yield* record(connection)
+        yield* pass(60_000, 500)
+        assert.strictEqual((yield* connection.stats).losses, losses)
+        if (reads) assert.deepStrictEqual(tags(states), ["Ready"])
+      }))
+  }
+
+  it.scoped("the second silence over HTTP: a new session, and what is under way has its answer in the old one", () =>
+    Effect.gen(function*() {
+      const answered = yield* Deferred.make<void>()
+      const { connection, server } = yield* connect({ ...http, ...keepAlive }, {
+        handlers: {
+          ping: ({ session }) => session === 1 ? Effect.never : Effect.succeed({}),
+          "x/long": () => Effect.as(Deferred.await(answered), { done: true })
+        }
+      })
+      const call = yield* Effect.fork(connection.request("x/long", {}, { timeout: null }))
+      yield* pass(18_000, 250)
+      assert.strictEqual((yield* server.receivedOf("initialize")).length, 2)
+      yield* Deferred.succeed(answered, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(call), { done: true })
+      assert.strictEqual((yield* server.receivedOf("x/long")).length, 1)
+    }))
+
+  it.scoped("a call whose session is given up is told why, and goes on in the next one where it may", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* connect({ ...stdio, ...keepAlive }, {
+        handlers: {
+          ping: ({ session }) => session === 1 ? Effect.never : Effect.succeed({}),
+          "x/hang": () => Effect.never,
+          "x/ask": ({ session }) => session === 1 ? Effect.never : Effect.succeed({ session })
+        }
+      })
+      const call = yield* forkExit(connection.request("x/hang", {}, { timeout: null }))
+      const idempotent = yield* Effect.fork(connection.request("x/ask", {}, { timeout: null, replay: "always" }))
+      yield* pass(18_000, 250)
+      const error = failure(yield* Fiber.join(call))
+      assert(error._tag === "OutcomeUnknown")
+      assert(error.error._tag === "ConnectionClosed")
+      assert.strictEqual(error.error.reason, "Reset")
+      assert.include(error.message, "ping: no answer within")
+      assert.notInclude(error.message, "by this application")
+      assert.deepStrictEqual(yield* Fiber.join(idempotent), { session: 2 })
+      assert.strictEqual((yield* server.receivedOf("x/hang")).length, 1)
+    }))
+
   it.scoped("a serial server that has begun to work after a silence is left alone; its answer is an answer", () =>
     Effect.gen(function*() {
       const answered = yield* Deferred.make<void>()

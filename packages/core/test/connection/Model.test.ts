@@ -43,7 +43,14 @@ class Watch {
   /** Calls that must not be sent again: they have run, or may have. */
   readonly spent = new Set<number>()
   readonly expired = new Set<number>()
+  /** How many pings of a session have had no answer. */
+  readonly silences = new Map<number, number>()
   readonly live = new Set<number>()
+
+  /** Whether what is under way in it may have its answer, although it is of no other use. */
+  mayDrain(session: number, { transport }: McpConfig.ServerConfig): boolean {
+    return this.expired.has(session) || (transport === "http" && (this.silences.get(session) ?? 0) >= 2)
+  }
 
   problem(text: string): void {
     this.problems.push(text)
@@ -67,7 +74,7 @@ const watched = (channel: McpTransport.Channel, watch: Watch): McpTransport.Chan
           })
         )
         for (const other of watch.live) {
-          if (!watch.expired.has(other)) watch.problem(`session ${number} was opened beside ${other}`)
+          if (!watch.mayDrain(other, channel.config)) watch.problem(`session ${number} was opened beside ${other}`)
         }
         watch.live.add(number)
         const send: McpTransport.MessageTransport["send"] = (message, accepted) => {
@@ -135,7 +142,13 @@ const script = (random: Random, watch: Watch): ScriptedServer.Options => ({
         [1, Effect.delay(Effect.succeed({ tools: [] }), random.below(2000))]
       ),
     "resources/subscribe": () => Effect.succeed({}),
-    ping: () => random.pick([5, Effect.succeed({})], [1, Effect.never])
+    ping: ({ session }) => {
+      const silence = Effect.suspend(() => {
+        watch.silences.set(session, (watch.silences.get(session) ?? 0) + 1)
+        return Effect.never
+      })
+      return random.pick<Effect.Effect<unknown>>([5, Effect.succeed({})], [1, silence])
+    }
   }
 })
 

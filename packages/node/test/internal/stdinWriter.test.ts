@@ -132,3 +132,105 @@ describe("many messages at once", () => {
     assert.deepStrictEqual(failed, upTo(18, 41).map((id) => [id, "no"] as const))
   })
 })
+
+describe("a request that is given up", () => {
+  it("while it waits is not written: what waits behind it goes out in order", async () => {
+    const { failed, pipe, send, writer } = open()
+    pipe.full = true
+    send(20)
+    assert.deepStrictEqual(
+      upTo(1, 20).filter((id) => id % 2 === 0 && writer.release(id)),
+      upTo(1, 10).map((half) => 2 * half)
+    )
+    send(4)
+    assert.deepStrictEqual([writer.release(22), writer.release(22), writer.release(99)], [true, false, false])
+    pipe.drain()
+    await setImmediate()
+    assert.deepStrictEqual(pipe.writes, [[1], [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 24]])
+    assert.deepStrictEqual(failed, [])
+  })
+
+  it("after it was written, or while it is, is not taken back", async () => {
+    const { pipe, send, writer } = open()
+    send(1)
+    await setImmediate()
+    pipe.full = true
+    send(1)
+    assert.deepStrictEqual([writer.release(1), writer.release(2)], [false, false])
+    pipe.drain()
+    await setImmediate()
+    assert.deepStrictEqual(pipe.writes, [[1], [2]])
+  })
+
+  it("and was the only one that waited leaves nothing to write", async () => {
+    const { pipe, send, writer } = open()
+    pipe.full = true
+    send(3)
+    assert.isTrue(writer.release(2) && writer.release(3))
+    pipe.drain()
+    await setImmediate()
+    send(1)
+    await setImmediate()
+    assert.deepStrictEqual(pipe.writes, [[1], [4]])
+  })
+
+  it("is not told anything at the end", () => {
+    const { failed, pipe, send, writer } = open()
+    pipe.full = true
+    send(3)
+    writer.release(2)
+    writer.stop(refusal)
+    assert.deepStrictEqual(failed, [[3, "no"]])
+  })
+
+  it("gives its room back", async () => {
+    const { failed, pipe, writer } = open()
+    pipe.full = true
+    const fill = (id: number, bytes: number): void =>
+      writer.send({ jsonrpc: "2.0", id, method: "fill", params: { fill: "x".repeat(bytes) } }, undefined)
+    fill(1, 400_000)
+    fill(2, 500_000)
+    fill(3, 400_000)
+    assert.deepStrictEqual(failed, [[3, "no"]])
+    writer.release(2)
+    fill(4, 400_000)
+    pipe.drain()
+    await setImmediate()
+    assert.deepStrictEqual(pipe.writes, [[1], [4]])
+  })
+
+  it("a cancellation has room where nothing else has", () => {
+    const { failed, pipe, send, writer } = open()
+    pipe.full = true
+    for (let i = 0; failed.length === 0; i++) send(1)
+    const told: Array<McpError.McpError | undefined> = []
+    for (const method of ["notifications/cancelled", "notifications/x"]) {
+      writer.send({ jsonrpc: "2.0", method, params: { requestId: 1 } }, (error) => told.push(error))
+    }
+    assert.deepStrictEqual(told.map((_) => _?._tag), ["LimitExceeded"])
+  })
+})
+
+describe("what waits", () => {
+  it("costs more than its text: many small messages reach the bound before they fill the memory", () => {
+    const { failed, pipe, send } = open()
+    pipe.full = true
+    send(10_000)
+    assert.isAtLeast(failed.length, 6000)
+    assert.isAtMost(failed.length, 8000)
+  })
+
+  it("is refused with one error for all of it", () => {
+    const { pipe, send, writer } = open()
+    pipe.full = true
+    send(1)
+    const told = new Set<McpError.McpError | undefined>()
+    for (let i = 0; i < 100; i++) writer.send({ jsonrpc: "2.0", method: "x" }, (error) => told.add(error))
+    let made = 0
+    writer.end((operation, executed) => {
+      made++
+      return refusal(operation, executed)
+    })
+    assert.deepStrictEqual([made, told.size], [1, 1])
+  })
+})

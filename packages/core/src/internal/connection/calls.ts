@@ -103,7 +103,7 @@ export class Calls {
       const call: Call<A> = {
         operation,
         budget,
-        startedAt: owner.now(),
+        startedAt: owner.steady.now(),
         era: budget.era,
         sent: false,
         aside: false,
@@ -131,7 +131,7 @@ export class Calls {
   /** In the current session, or the next one. */
   private again<A>(call: Call<A>): Result<A> {
     const { operation: { method, options } } = call
-    const from = call.sent ? this.owner.now() : call.startedAt
+    const from = call.sent ? this.owner.steady.now() : call.startedAt
     const waiting = this.owner.untilLive(method, call.era)
     const late = () => ({ kind: "wait", detail: `there is no session: ${describe(this.owner)}` } as const)
     const inTime = this.inTime(call, waiting, from, late)
@@ -200,7 +200,7 @@ export class Calls {
   }
 
   private runAside<A>(call: Call<A>): Result<A> {
-    const from = this.owner.now()
+    const from = this.owner.steady.now()
     const { operation: { method, options, send } } = call
     const late = () => ({ kind: "handshake", detail: "a session of its own for this call was not open" } as const)
     let sent = false
@@ -253,7 +253,7 @@ export class Calls {
   private endsBefore<A>({ operation: { options }, sent, startedAt }: Call<A>, delay: number): boolean {
     const total = this.total(options)
     const bound = sent ? total : Math.min(total, millisOf(options?.timeout, this.timeouts.request))
-    return this.owner.now() + delay >= startedAt + bound
+    return this.owner.steady.now() + delay >= startedAt + bound
   }
 
   /** Waiting counts against the deadlines of the call. */
@@ -277,13 +277,13 @@ export class Calls {
           ...late()
         })
       )
-    return Effect.suspend(() => inTime(waiting, Math.max(0, until - this.owner.now()), tooLate))
+    return Effect.suspend(() => inTime(waiting, Math.max(0, until - this.owner.steady.now()), tooLate))
   }
 
   /** The same for what has to be known before it is sent. */
   inTimeFor<A>(waiting: Result<A>, method: string, options: CallOptions | undefined): Result<A> {
     return Effect.suspend(() => {
-      const startedAt = this.owner.now()
+      const startedAt = this.owner.steady.now()
       const late = () => ({
         kind: "wait",
         detail: `the list of its tools could not be read; ${describe(this.owner)}`

@@ -17,7 +17,12 @@ export interface Ears {
   readonly unreachable: (live: Live, error: McpError) => void
   readonly unauthorized: (live: Live, error: McpError) => void
   readonly silent: (live: Live, error: McpError) => void
+  /** It has answered. */
   readonly reached: (live: Live) => void
+  /** There was another sign of it. */
+  readonly alive: (live: Live) => void
+  /** A question whether it is there was not sent. */
+  readonly unasked: (live: Live) => void
   readonly streamDown: (live: Live, down: boolean) => void
   /** The server may have forgotten the session. */
   readonly suspected: (live: Live) => void
@@ -54,7 +59,8 @@ export const make = ({ notification, over, post, unusedSince }: Parts): Ears => 
       shaken(live)
     },
     silent: (live, error) => {
-      if (++live.silences >= 2) return lose(live, error, false)
+      // Over HTTP each request may have a connection of its own: those that are under way may still have their answers.
+      if (++live.silences >= 2) return lose(live, error, isOverHttp(live))
       live.unreachable = error
       shaken(live)
     },
@@ -64,6 +70,15 @@ export const make = ({ notification, over, post, unusedSince }: Parts): Ears => 
       live.unreachable = undefined
       live.unauthorized = undefined
       shaken(live)
+    },
+    alive: (live) => {
+      live.silences = 0
+      if (live.unreachable === undefined) return
+      live.unreachable = undefined
+      shaken(live)
+    },
+    unasked: (live) => {
+      if (live.unreachable !== undefined) shaken(live)
     },
     streamDown: (live, down) => {
       if (live.streamDown === down) return
@@ -86,10 +101,10 @@ export const hear = (ears: Ears, live: Live, error: McpError): void => {
   if (error._tag === "Unauthorized") return ears.unauthorized(live, error)
   if (error._tag !== "ConnectionClosed") return isOutOfReach(error) ? ears.unreachable(live, error) : undefined
   if (error.reason === "Closing") return
-  const { transport } = live.session.info
-  // Over HTTP each request may have a connection of its own.
-  return transport === "http" || transport === "sse" ? ears.unreachable(live, error) : ears.ended(live, error)
+  return isOverHttp(live) ? ears.unreachable(live, error) : ears.ended(live, error)
 }
+
+const isOverHttp = ({ session: { info: { transport } } }: Live): boolean => transport === "http" || transport === "sse"
 
 /** Whether the server itself has not answered: nobody has, or a gateway in its place. */
 export const isOutOfReach = (error: McpError): boolean => {

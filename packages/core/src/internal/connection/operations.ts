@@ -65,7 +65,7 @@ export const callTool = (
     Known.problem(connection.server, params.name, shelf.find(params.name), params.arguments, detail)
   // What an earlier run has left is shown to whoever chooses a tool; what is called is a tool of the server as it is now.
   const checked = Effect.suspend(() => {
-    const startedAt = owner.now()
+    const startedAt = owner.steady.now()
     // It does not outlast a close while the tools are listed.
     const budget = budgetOf(options)
     return Effect.matchEffect(inTime(owner.catalog.readTools, "tools/call", options), {
@@ -73,7 +73,9 @@ export const callTool = (
       onSuccess: (tools) => {
         if (shelf.find(params.name) === undefined) return Effect.fail(Known.notFound(connection.server, params.name))
         const refusal = problem(Known.changeOf(tools, params.name))
-        return refusal === undefined ? call(within(options, owner.now() - startedAt), budget) : Effect.fail(refusal)
+        return refusal === undefined
+          ? call(within(options, owner.steady.now() - startedAt), budget)
+          : Effect.fail(refusal)
       }
     })
   })
@@ -84,13 +86,15 @@ export const callTool = (
     if (!shelf.isOutdated) return Effect.fail(refusal)
     // The server has said that its tools have changed: it is asked before a call is refused.
     const budget = budgetOf(options)
-    const startedAt = owner.now()
+    const startedAt = owner.steady.now()
     const asking = { timeout: options?.timeout, maxTotal: options?.maxTotal, replay: options?.replay }
     return Effect.flatMap(
       Effect.option(remembered(connection, "tools", asking, budget)),
       () => {
         const refusal = problem()
-        return refusal === undefined ? call(within(options, owner.now() - startedAt), budget) : Effect.fail(refusal)
+        return refusal === undefined
+          ? call(within(options, owner.steady.now() - startedAt), budget)
+          : Effect.fail(refusal)
       }
     )
   })
@@ -227,7 +231,7 @@ export const whole = <A>(
   const { budget: budgetOf, inSpan, owner, performInSpan } = internals(connection)
   const begin = (budget: Budget, startedAt: number, beginnings: number): Result<A> =>
     Effect.suspend(() => {
-      const waiting = within(options, owner.now() - startedAt)
+      const waiting = within(options, owner.steady.now() - startedAt)
       const asking: (CallOptions & Waited) | undefined = options?.maxTotal === undefined
         ? options
         : { ...options, waited: { idleFrom: startedAt, totalFrom: startedAt } }
@@ -249,7 +253,7 @@ export const whole = <A>(
         )
       )
     })
-  return Effect.suspend(() => inSpan({ method }, begin(shared ?? budgetOf(options), owner.now(), 1)))
+  return Effect.suspend(() => inSpan({ method }, begin(shared ?? budgetOf(options), owner.steady.now(), 1)))
 }
 
 const mostBeginnings = 5

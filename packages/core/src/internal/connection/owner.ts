@@ -38,6 +38,7 @@ import type * as Catalog from "../catalog/catalog.js"
 import * as Errors from "../engine/errors.js"
 import type { Hub } from "../hub.js"
 import { retryAfter } from "../retry/budget.js"
+import { Steady } from "../steady.js"
 import type { Meter } from "../telemetry/meter.js"
 import * as Spans from "../telemetry/spans.js"
 import { Alarm } from "./alarm.js"
@@ -114,6 +115,8 @@ export class Owner {
   /** Ends the interest in new credentials, which a person may be giving. */
   private unfollow: (() => void) | undefined = undefined
 
+  /** What measures how long something takes. */
+  readonly steady: Steady
   readonly sessions: Sessions
   private readonly tell: Lifecycle
   readonly usage: Usage
@@ -123,6 +126,7 @@ export class Owner {
   constructor(private readonly parts: Parts) {
     const { catalog, channel, config, options, scope } = parts
     this.catalog = catalog
+    this.steady = Steady.of(parts.clock)
     this.logLevel = new LogLevelWish(options.logLevel ?? config.logLevel)
     this.alarm = new Alarm(scope, (number) => this.post({ _tag: "Due", number }))
     this.sessions = new Sessions({
@@ -130,11 +134,11 @@ export class Owner {
       options,
       channel,
       scope,
-      now: () => this.now(),
+      now: () => this.steady.now(),
       opened: (channel) => this.follow(channel)
     })
-    this.tell = new Lifecycle(config.name, options.logLifecycle ?? LogLevel.Debug, () => this.now())
-    this.usage = new Usage(config, this.sessions, () => this.now())
+    this.tell = new Lifecycle(config.name, options.logLifecycle ?? LogLevel.Debug, () => this.steady.now())
+    this.usage = new Usage(config, this.sessions, () => this.steady.now())
   }
 
   get config(): McpConfig.ServerConfig {
@@ -165,6 +169,7 @@ export class Owner {
     return Reasons.disabled(this.server, this.disabledBecause)
   }
 
+  /** The time of the day. */
   now(): number {
     return this.parts.clock.unsafeCurrentTimeMillis()
   }
@@ -346,7 +351,7 @@ export class Owner {
         return this.resolve(Exit.fail(this.disabled))
       case "Reconnecting": {
         if (!this.waitsLong) return Effect.void
-        const soonest = this.triedAt + leastBetweenTries - this.now()
+        const soonest = this.triedAt + leastBetweenTries - this.steady.now()
         if (soonest <= 0) return this.begin()
         return state.nextAt === undefined || state.nextAt <= this.now() + soonest
           ? Effect.void
@@ -354,7 +359,7 @@ export class Owner {
       }
       case "Failed": {
         const { openUntil } = this.parts.ladder
-        return openUntil !== undefined && this.now() < openUntil
+        return openUntil !== undefined && this.steady.now() < openUntil
           ? this.resolve(Exit.fail(this.crashLoop(openUntil)))
           : this.begin()
       }
@@ -378,7 +383,7 @@ export class Owner {
     if (isBack) this.meter?.reconnected()
     this.opened++
     this.established = true
-    live.readyAt = this.now()
+    live.readyAt = this.steady.now()
     this.live = live
     this.probes = 0
     return watch(this.parts.config, live, this.ears).pipe(
@@ -396,7 +401,7 @@ export class Owner {
     if (Reasons.isFinal(error)) {
       return this.stop({ _tag: "Failed", since: this.now(), error, retryAt: undefined }, error)
     }
-    return Effect.flatMap(this.parts.ladder.next(error, this.now()), (step) => {
+    return Effect.flatMap(this.parts.ladder.next(error, this.steady.now()), (step) => {
       if (step === undefined) return this.breaks()
       const delay = Math.max(step, Math.min(retryAfter(error), longestRetryAfter))
       if (!this.established) {
@@ -420,18 +425,18 @@ export class Owner {
     return Effect.gen(this, function*() {
       this.meter?.lost(error)
       yield* this.tell.lost(error)
-      if (ladder.lasted(this.now() - live.readyAt)) {
+      if (ladder.lasted(this.steady.now() - live.readyAt)) {
         this.tries = 0
         yield* ladder.reset
       }
       const working = drain && (yield* live.session.stats).quietSince === undefined
-      const closing = drain ? this.sessions.drain(live) : this.sessions.close(live)
+      const closing = drain ? this.sessions.drain(live, error) : this.sessions.close(live, error)
       if (!this.isWanted && !working) {
         yield* states.set({ _tag: "Idle", since: this.now() })
         return yield* Effect.zipRight(closing, this.rest)
       }
       // It may take its time to end: meanwhile nobody is to take it for ready.
-      const delay = yield* ladder.next(error, this.now())
+      const delay = yield* ladder.next(error, this.steady.now())
       if (delay === undefined) return yield* this.breaks(closing)
       if (delay > 0) return yield* Effect.zipRight(this.waitForNextTry(error, delay), closing)
       yield* states.set(this.reconnectingNow(this.tries + 1))
@@ -548,7 +553,7 @@ export class Owner {
     this.alarm.cancel()
     const attempt = ++this.attempts
     this.tries++
-    this.triedAt = this.now()
+    this.triedAt = this.steady.now()
     const { state, tries } = this
     const isShown = state._tag === "Reconnecting" && state.attempt === tries && state.nextAt === undefined
     return Effect.gen(this, function*() {
@@ -557,7 +562,7 @@ export class Owner {
         yield* this.parts.states.set(
           this.established
             ? this.reconnectingNow(tries)
-            : { _tag: "Connecting", since: this.triedAt, attempt: tries }
+            : { _tag: "Connecting", since: this.now(), attempt: tries }
         )
       }
       yield* this.sessions.begin(
@@ -600,9 +605,11 @@ export class Owner {
 
   /** The schedule of tries has ended. */
   private breaks(closing?: Effect.Effect<void>): Effect.Effect<void> {
-    const retryAt = this.parts.ladder.openUntil ?? this.now()
-    const error = this.crashLoop(retryAt)
-    return this.stop({ _tag: "Failed", since: this.now(), error, retryAt }, error, closing)
+    const now = this.steady.now()
+    const until = this.parts.ladder.openUntil ?? now
+    const error = this.crashLoop(until)
+    const since = this.now()
+    return this.stop({ _tag: "Failed", since, error, retryAt: since + until - now }, error, closing)
   }
 
   private anew(): Effect.Effect<void> {
@@ -688,7 +695,7 @@ export class Owner {
   }
 
   private crashLoop(until: number): McpError.McpError {
-    return Reasons.crashLoop(this.config, this.lastError, until - this.now())
+    return Reasons.crashLoop(this.config, this.lastError, until - this.steady.now())
   }
 
   private log(effect: Effect.Effect<void>): Effect.Effect<void> {

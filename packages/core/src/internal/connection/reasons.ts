@@ -20,6 +20,16 @@ export const closing = (server: string, operation: string): McpError.McpError =>
     detail: "the connection was closed by this application"
   })
 
+/** What became of the requests of a session that is lost. */
+export const lost = (error: McpError.McpError): McpError.McpError =>
+  error._tag === "ConnectionClosed" ? error : new McpError.ConnectionClosed({
+    server: error.server,
+    operation: "connection",
+    executed: "maybe",
+    reason: "Reset",
+    detail: `the session was given up: ${error.message}`
+  })
+
 export const disabled = (server: string, detail = "the server is disabled"): McpError.ConnectionUnavailable =>
   unavailable(server, "Disabled", detail)
 

@@ -231,11 +231,13 @@ export class Sessions {
   // Closing
   // ---------------------------------------------------------------------------------------------
 
-  close(live: Live): Effect.Effect<void> {
+  /** Whoever waits for an answer is told the reason, where it is not the application's wish. */
+  close(live: Live, reason?: McpError.McpError): Effect.Effect<void> {
     live.over = true
     return Effect.suspend(() => {
       // A scope that is closing already is not waited for by who closes it again.
       if (live.ended !== undefined) return Deferred.await(live.ended)
+      if (reason !== undefined) live.session.giveUp(Reasons.lost(reason))
       const ended = live.ended = Deferred.unsafeMake<void>(FiberId.none)
       return Effect.ensuring(
         Effect.zipRight(
@@ -253,10 +255,10 @@ export class Sessions {
   }
 
   /** In the background, since requests that are under way may still have their answers. */
-  drain(live: Live): Effect.Effect<void> {
+  drain(live: Live, reason: McpError.McpError): Effect.Effect<void> {
     // The owner, who forks it, can't be interrupted; the end of the connection must not wait for it.
     return Effect.interruptible(inTime(live.session.quiet, drainBound, () => Effect.void)).pipe(
-      Effect.zipRight(Effect.uninterruptible(this.close(live))),
+      Effect.zipRight(Effect.uninterruptible(this.close(live, reason))),
       Effect.zipRight(Effect.sync(() => {
         this.usedUntil = this.parts.now()
       })),

@@ -4,14 +4,14 @@
  * Owns: what is looked at, and how often.
  * May not touch: the state. Each fiber ends with the session's scope.
  */
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
 import type * as McpSession from "../../McpSession.js"
 import type { Waited } from "../engine/calls.js"
-import type { SessionListener } from "../engine/supervised.js"
+import type { SessionListener, Signs } from "../engine/supervised.js"
+import * as Steady from "../steady.js"
 import { type Ears, isOutOfReach } from "./ears.js"
 import type { Live } from "./live.js"
 
@@ -69,7 +69,7 @@ const watchUse = (idle: Duration.Duration, live: Live, ears: Ears): Effect.Effec
     const millis = Duration.toMillis(idle)
     while (true) {
       const since = yield* ears.unusedSince(live)
-      const left = since === undefined ? millis : since + millis - (yield* Clock.currentTimeMillis)
+      const left = since === undefined ? millis : since + millis - (yield* Steady.now)
       if (left <= 0) ears.idle(live)
       yield* Effect.sleep(left <= 0 ? millis : left)
     }
@@ -82,17 +82,29 @@ export const ping = (
   ears: Ears
 ): Effect.Effect<void> => {
   const options: McpSession.RequestOptions & Waited = { timeout, maxTotal: timeout, ungated: true }
-  return Effect.match(live.session.requestWith("ping", undefined, nothing, options), {
-    onSuccess: () => ears.reached(live),
-    onFailure: (error) => judge(live, error, ears)
+  return Effect.suspend(() => {
+    const signs = live.session.signs()
+    return Effect.match(live.session.requestWith("ping", undefined, nothing, options), {
+      onSuccess: () => ears.reached(live),
+      onFailure: (error) =>
+        error._tag === "RequestTimeout" ? unanswered(live, error, signs, ears) : judge(live, error, ears)
+    })
   })
+}
+
+/**
+ * It is a silence only where nothing else has come either, and the ping was sent: it may have waited for a connection, or behind
+ * what we have to say. Where the server has read nothing of that all the time, that is a silence, too.
+ */
+const unanswered = (live: Live, error: McpError.RequestTimeout, signs: Signs, ears: Ears): void => {
+  if (signs.seen()) return ears.alive(live)
+  return error.executed === "no" && !signs.tellReading ? ears.unasked(live) : ears.silent(live, error)
 }
 
 const nothing = () => ({ value: undefined })
 
 const judge = (live: Live, error: McpError.McpError, ears: Ears): void => {
   if (error._tag === "SessionExpired") return ears.expired(live, error)
-  if (error._tag === "RequestTimeout") return ears.silent(live, error)
   if (error._tag === "Unauthorized") return ears.unauthorized(live, error)
   return isOutOfReach(error) ? ears.unreachable(live, error) : ears.reached(live)
 }

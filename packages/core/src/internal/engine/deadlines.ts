@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Runtime from "effect/Runtime"
+import { Steady } from "../steady.js"
 
 /** Node fires longer timers at once. */
 const longestSleep = 2_147_483_647
@@ -20,15 +21,18 @@ export class Deadlines {
   private fiber: Fiber.RuntimeFiber<void> | undefined = undefined
   private looking = false
   private stopped = false
+  private readonly steady: Steady
 
   constructor(
     private readonly clock: Clock.Clock,
     private readonly runtime: Runtime.Runtime<never>,
     private readonly expire: (now: number) => number
-  ) {}
+  ) {
+    this.steady = Steady.of(clock)
+  }
 
   now(): number {
-    return this.clock.unsafeCurrentTimeMillis()
+    return this.steady.now()
   }
 
   /** Something ends at this time. */

@@ -23,6 +23,7 @@ import { type Beginning, Begun } from "./begun.js"
 import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
 import type { Call, Decoder, EngineEvents, Pending, Resume } from "./pending.js"
+import { Pongs } from "./pongs.js"
 import { withProgressToken } from "./progress.js"
 import type { Place } from "./turnstile.js"
 
@@ -33,7 +34,7 @@ const decodeNothing: Decoder<unknown> = (value) => ({ value })
 
 /** Why a request was not sent that has had its turn. */
 const unwritten =
-  "nothing of it was written: there was no free connection to the server, or what goes with it was not there yet"
+  "nothing of it was written: the server has not read what comes before it, there was no free connection to it, or what goes with it was not there yet"
 
 const noParams: McpProtocol.JsonObject = Object.freeze({})
 
@@ -57,6 +58,7 @@ export class Engine {
 
   sent = 0
   received = 0
+  private readonly pongs: Pongs
 
   constructor(
     private readonly server: string,
@@ -68,7 +70,10 @@ export class Engine {
     /** Where a request waits for a permit that its own session has a turn for. */
     private readonly place: Place | undefined,
     private readonly meter: SessionMeter | undefined
-  ) {}
+  ) {
+    const dropped = (detail: string) => events.warning("SendFailed", detail)
+    this.pongs = new Pongs(limits.serverRequests, (pong, settled) => this.postUnawaited(pong, settled), dropped)
+  }
 
   /** From here on requests go out. */
   attach(transport: McpTransport.MessageTransport): void {
@@ -148,15 +153,16 @@ export class Engine {
     })
   }
 
-  /** Sends something that nobody waits for; a failure is a warning. */
-  postUnawaited(message: McpProtocol.JsonRpcMessage): void {
-    if (this.ended !== undefined) return
+  /** Sends something that nobody waits for; a failure is a warning. `settled` is called once, when the wire needs it no more. */
+  postUnawaited(message: McpProtocol.JsonRpcMessage, settled?: () => void): void {
+    if (this.ended !== undefined) return settled?.()
     if (this.transport === undefined) {
       if (this.early.length < this.limits.serverRequests) this.early.push(message)
-      return
+      return settled?.()
     }
     this.hand(message)
     this.transport.send(message, (error) => {
+      settled?.()
       if (error === undefined || this.muted) return
       this.events.warning("SendFailed", error.message)
       if ("result" in message && error._tag === "ConfigInvalid") this.answerFailed(message.id)
@@ -299,13 +305,7 @@ export class Engine {
     if (this.ended !== undefined || this.transport === undefined) return this.notConnected(method)
     if (this.forgotten !== undefined) return Errors.ofUnsent(Errors.about(this.forgotten, method, "no"))
     if (this.working >= this.limits.inFlight && call.ungated !== true) {
-      return new McpError.LimitExceeded({
-        server: this.server,
-        operation: method,
-        executed: "no",
-        limit: "inFlight",
-        max: this.limits.inFlight
-      })
+      return Errors.tooManyInFlight(this.server, method, this.limits.inFlight)
     }
     return undefined
   }
@@ -558,7 +558,7 @@ export class Engine {
       this.events.warning("NotJsonRpc", "a request that is nested too deeply was refused")
       this.postUnawaited({ jsonrpc: "2.0", id, error: { code: -32600, message: "Invalid request" } })
     } else if (method === "ping") {
-      this.postUnawaited({ jsonrpc: "2.0", id, result: {} })
+      this.pongs.answer(id)
     } else {
       this.events.request(id, method, McpProtocol.isObject(params) ? params : noParams)
     }

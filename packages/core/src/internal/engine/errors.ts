@@ -90,6 +90,10 @@ export const remote = (
   return new McpError.RemoteError({ server, operation, executed, code: numeric, reason, data })
 }
 
+/** As many requests are under way as may be. */
+export const tooManyInFlight = (server: string, operation: string, max: number): McpError.McpError =>
+  new McpError.LimitExceeded({ server, operation, executed: "no", limit: "inFlight", max })
+
 /** What the server has answered can't be used; it ran. */
 export const invalid = (
   server: string,

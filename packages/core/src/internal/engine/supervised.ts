@@ -12,8 +12,19 @@ export interface Supervised extends McpSession {
   readonly secrets: () => ReadonlyArray<string>
   /** For one listener, who gets what would be in `incoming`. */
   readonly follow: (listener: SessionListener) => void
+  /** Says later whether there was a sign of the server meanwhile. */
+  readonly signs: () => Signs
+  /** It is of no use any more, for this reason: whoever waits is told. Its scope is to be closed after it. */
+  readonly giveUp: (error: McpError.McpError) => void
   /** The listener's own readers have lost a notification. */
   readonly dropped: () => void
+}
+
+/** Whether something has come from the server, or it has read what waited for it. */
+export interface Signs {
+  readonly seen: () => boolean
+  /** Whether it would be seen that the server reads what waits for it. */
+  readonly tellReading: boolean
 }
 
 /** Told synchronously, from the first moment on what is known by then. All of it is total. */

@@ -27,7 +27,7 @@ export class Linger {
 
   add(entry: Lingering): void {
     if (this.entries.has(entry)) return
-    this.entries.set(entry, this.timers.now() + this.millis)
+    this.entries.set(entry, this.timers.steady.now() + this.millis)
     if (this.disarm === undefined) this.arm(this.millis)
   }
 
@@ -44,7 +44,7 @@ export class Linger {
   }
 
   private readonly sweep = (): void => {
-    const now = this.timers.now()
+    const now = this.timers.steady.now()
     for (const [entry, at] of this.entries) {
       if (at > now) return this.arm(at - now)
       this.entries.delete(entry)

@@ -73,7 +73,7 @@ export class ServerStream implements Reader {
     }
     const { inbox, wire } = this.context
     this.wasOpen = true
-    this.openedAt = wire.timers.now()
+    this.openedAt = wire.timers.steady.now()
     let messages = 0
     const reader: EventReader = new EventReader(
       exchange,
@@ -178,7 +178,7 @@ export class ServerStream implements Reader {
     this.unauthorized = 0
     if (end !== "Ended") this.warn(detail)
     this.become("down")
-    const lived = timers.now() - this.openedAt
+    const lived = timers.steady.now() - this.openedAt
     this.short = lived < longEnough ? this.short + 1 : 0
     if (end === "TooLarge" || (messages === 0 && lived < longEnough)) return this.backOff(0)
     this.unproductive = 0

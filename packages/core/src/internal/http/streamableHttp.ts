@@ -89,8 +89,8 @@ class StreamableHttp implements MessageTransport {
     return Effect.suspend(() => {
       const { timers } = this.wire
       const atMost = Duration.toMillis(McpConfig.timeoutsOf(this.wire.config).close)
-      const until = timers.now() + atMost
-      const left = () => Math.max(0, until - timers.now())
+      const until = timers.steady.now() + atMost
+      const left = () => Math.max(0, until - timers.steady.now())
       return this.farewell(atMost / 2).pipe(
         Effect.zipRight(Effect.sync(() => this.stop())),
         Effect.zipRight(Effect.suspend(() => terminate(this.wire, this.session, left()))),

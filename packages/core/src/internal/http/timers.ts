@@ -12,6 +12,7 @@ import * as FiberId from "effect/FiberId"
 import * as Random from "effect/Random"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
+import { Steady } from "../steady.js"
 
 const noop = () => {}
 
@@ -22,12 +23,17 @@ export class Timers {
   private running = 0
   private over = false
   private onIdle: (() => void) | undefined = undefined
+  /** What measures how long something takes. */
+  readonly steady: Steady
 
   constructor(
     private readonly runtime: Runtime.Runtime<never>,
     private readonly clock: Clock.Clock
-  ) {}
+  ) {
+    this.steady = Steady.of(clock)
+  }
 
+  /** The time of the day. */
   now(): number {
     return this.clock.unsafeCurrentTimeMillis()
   }

@@ -3,7 +3,6 @@
  *
  * Owns: following cursors and knowing when to stop. What is given is complete, or an error.
  */
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -13,6 +12,7 @@ import type { RequestOptions } from "../../McpSession.js"
 import type { Waited } from "../engine/calls.js"
 import type { Decoder } from "../engine/engine.js"
 import { Measure, nameOf, TooDeep } from "../protocol/json.js"
+import * as Steady from "../steady.js"
 import type { Port } from "./port.js"
 
 interface Page {
@@ -65,7 +65,7 @@ const asking = (port: Port, method: string, options: (RequestOptions & Waited) |
     })
   let startedAt = options?.waited?.totalFrom
   return (params, decode) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    Effect.flatMap(Steady.now, (now) => {
       startedAt ??= now
       const left = startedAt + total - now
       if (left <= 0) return Effect.fail(tooLong())

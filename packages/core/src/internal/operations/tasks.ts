@@ -15,7 +15,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
-import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -27,7 +27,9 @@ import * as McpProtocol from "../../McpProtocol.js"
 import type { McpSession, RequestOptions } from "../../McpSession.js"
 import type { Begins } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
+import { retryAfter } from "../retry/budget.js"
 import * as Secrets from "../secrets.js"
+import * as Steady from "../steady.js"
 import { inTime, within } from "../within.js"
 import { listAll } from "./lists.js"
 import { decodeCallToolResult } from "./operations.js"
@@ -107,7 +109,7 @@ export const startTask = (
     session.info.capabilities.tasks?.requests?.tools?.call,
     Effect.gen(function*() {
       const asked = yield* taskRequest(session, options)
-      const startedAt = yield* Clock.currentTimeMillis
+      const startedAt = yield* Steady.now
       const runtime = yield* Effect.runtime<never>()
       const task = new Watched(session)
       const life = yield* Scope.make()
@@ -331,8 +333,36 @@ const follow = (task: Watched, options: EachRequest): Result<McpProtocol.CallToo
     }
   })
 
+/** A server that can't be reached for a moment still runs the task: as often in a row, at the pace of the task. */
+const failuresAtMost = 5
+
+const patiently = <A>(task: Watched, ask: Result<A>, failures = 0): Result<A> =>
+  Effect.catchAll(ask, (error) =>
+    failures >= failuresAtMost || !mayPass(error)
+      ? Effect.fail(error)
+      : Effect.flatMap(Deferred.isDone(task.session.closed), (isOver) =>
+        isOver
+          ? Effect.fail(error)
+          : Effect.zipRight(Effect.sleep(pauseAfter(error, task.last)), patiently(task, ask, failures + 1))))
+
+/** A time-out is none of them: it is the caller's own bound. */
+const mayPass = (error: McpError.McpError): boolean => {
+  switch (error._tag) {
+    case "ConnectFailed":
+    case "ConnectionClosed":
+    case "HttpError":
+    case "ResponseLost":
+      return McpError.isTransient(error)
+    default:
+      return false
+  }
+}
+
+const pauseAfter = (error: McpError.McpError, task: McpProtocol.Task): Duration.Duration =>
+  Duration.max(intervalOf(task), Duration.millis(Math.min(retryAfter(error), longestInterval)))
+
 const look = (task: Watched, options: EachRequest): Result<McpProtocol.Task> =>
-  getTask(task.session, task.id, options.request).pipe(
+  patiently(task, getTask(task.session, task.id, options.request)).pipe(
     Effect.mapError((error) => {
       if (!isUnknownTask(error)) return error
       task.expired()
@@ -346,13 +376,23 @@ const look = (task: Watched, options: EachRequest): Result<McpProtocol.Task> =>
     )
   )
 
+/** The questions of the server belong to the request in which it puts them: it is not repeated. */
+const resultOf = (
+  task: Watched,
+  status: "input_required" | "completed" | "failed",
+  options: EachRequest
+): Result<McpProtocol.CallToolResult> =>
+  status === "input_required"
+    ? requestResult(task.session, task.id, { timeout: null })
+    : patiently(task, requestResult(task.session, task.id, options.request))
+
 /** While the server has questions to a person, there is no saying how long that takes: only `maxTotal` bounds it. */
 const fetchResult = (
   task: Watched,
   status: "input_required" | "completed" | "failed",
   options: EachRequest
 ): Result<McpProtocol.CallToolResult> =>
-  requestResult(task.session, task.id, status === "input_required" ? { timeout: null } : options.request)
+  resultOf(task, status, options)
     .pipe(
       Effect.tap(() => Effect.sync(() => task.completed())),
       Effect.tapErrorTag("InvalidResult", () => Effect.sync(() => task.completed())),
@@ -394,7 +434,7 @@ const bounded = <A>(
   if (options?.maxTotal === undefined || options.maxTotal === null) return effect
   const millis = Duration.toMillis(options.maxTotal)
   return Effect.flatMap(
-    Clock.currentTimeMillis,
+    Steady.now,
     (now) =>
       inTime(effect, Math.max(startedAt + millis - now, 0), () =>
         Effect.fail(

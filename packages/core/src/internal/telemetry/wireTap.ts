@@ -135,7 +135,8 @@ class TappedWire {
       negotiated: (protocolVersion) => transport.negotiated(protocolVersion),
       listen: Effect.suspend(() => transport.listen),
       stderrTail: () => transport.stderrTail(),
-      secrets: () => this.secrets
+      secrets: () => this.secrets,
+      reading: transport.reading
     }
   }
 

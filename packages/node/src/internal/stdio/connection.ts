@@ -22,7 +22,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as FiberId from "effect/FiberId"
 import * as Scope from "effect/Scope"
-import type { Buffer } from "node:buffer"
+import { Buffer } from "node:buffer"
 import type { ChildProcessWithoutNullStreams } from "node:child_process"
 import { within } from "../within.js"
 import type { Launched } from "./launch.js"
@@ -55,6 +55,14 @@ const brace = 123
 const otherJson = /^[\s{["\-\d]|^(?:true|false|null)\s*$/
 
 const mayBeJson = (line: string): boolean => line.charCodeAt(0) === brace || otherJson.test(line)
+
+/** What is left of a line without the byte order mark that some programs begin their output with. */
+const withoutMark = <A extends string | Buffer>(line: A): A | undefined => {
+  const isMarked = typeof line === "string" ? line.startsWith("\ufeff") : line.subarray(0, 3).equals(mark)
+  return isMarked ? line.slice(typeof line === "string" ? 1 : mark.length) as A : undefined
+}
+
+const mark = Buffer.from("\ufeff")
 
 /** What a line is cut to is not shown to its end. */
 const noCut = {}
@@ -151,11 +159,12 @@ export class Connection {
     kind: () => "stdio",
     sessionId: () => undefined,
     send: (message: McpProtocol.JsonRpcMessage, sent?: Sent) => this.writer.send(message, sent),
-    release: () => false,
+    release: (id) => this.writer.release(id),
     negotiated: () => {},
     listen: Effect.void,
     stderrTail: () => this.ring.tail(),
-    secrets: () => this.secrets.values
+    secrets: () => this.secrets.values,
+    reading: () => this.writer.reading()
   }
 
   /** Judges the first thing that goes wrong, when a moment has shown what it means. */
@@ -167,6 +176,8 @@ export class Connection {
       yield* Deferred.await(this.exited)
     } else {
       if (!(yield* within(Deferred.await(this.drained), moment))) yield* turnOfTheLoop
+      // Where a helper keeps the output open, nothing else says that the last line was the last.
+      this.lines.end()
       this.declareDown("Exited", descriptions.Exited)
     }
     yield* this.dismiss
@@ -246,12 +257,13 @@ export class Connection {
     if (--this.openOutputs === 0) Deferred.unsafeDone(this.drained, Effect.void)
   }
 
-  private onLine<A extends string | Buffer>(parse: (line: A) => unknown, line: A): void {
+  private onLine<A extends string | Buffer>(parse: (line: A) => unknown, line: A, isUnmarked = false): void {
     let message: unknown
     try {
       message = parse(line)
     } catch {
-      return this.onNonsense(line)
+      const rest = isUnmarked ? undefined : withoutMark(line)
+      return rest === undefined ? this.onNonsense(line) : this.onLine(parse, rest, true)
     }
     this.events.message(message)
   }

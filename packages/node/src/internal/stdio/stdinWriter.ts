@@ -31,22 +31,98 @@ export type Refusal = (operation: string, executed: McpError.Executed) => McpErr
 /** So many are not joined with more. */
 const joinedAtMost = 16
 
+/** What a message that waits takes beside its text, in bytes: a flood of small ones must not fill the memory. */
+const beside = 300
+
+/** Beyond the bound, for the cancellations of what was written. */
+const cancellationsAtMost = 1024 * 1024
+
+/** In the place of one that was taken back. */
+const nothing: McpProtocol.JsonRpcMessage = { jsonrpc: "2.0", method: "" }
+
 /** Messages on their way, with those who want to know that they were accepted. */
 class Batch {
-  text = ""
+  /** How many there are: those that were taken back leave their places for a while. */
+  count = 0
   bytes = 0
   awaited = false
-  readonly messages: Array<McpProtocol.JsonRpcMessage> = []
-  readonly sent: Array<Sent | undefined> = []
+  private lines: Array<string> = []
+  messages: Array<McpProtocol.JsonRpcMessage> = []
+  sent: Array<Sent | undefined> = []
+  /** Where each request is, from when one was looked for. */
+  private places: Map<McpProtocol.RequestId, number> | undefined = undefined
+
+  add(message: McpProtocol.JsonRpcMessage, line: string, bytes: number, sent: Sent | undefined): void {
+    if (this.places !== undefined && isRequest(message)) this.places.set(message.id, this.lines.length)
+    this.count++
+    this.bytes += bytes
+    this.lines.push(`${line}\n`)
+    this.messages.push(message)
+    this.sent.push(sent)
+    if (sent !== undefined) this.awaited = true
+  }
+
+  get text(): string {
+    if (this.count < this.lines.length) this.compact()
+    return this.lines.length === 1 ? this.lines[0]! : this.lines.join("")
+  }
+
+  /** Takes a request back. Whether it was there. */
+  remove(id: McpProtocol.RequestId): boolean {
+    if (this.count === 0) return false
+    this.places ??= placesOf(this.messages)
+    const place = this.places.get(id)
+    if (place === undefined) return false
+    this.places.delete(id)
+    this.bytes -= Buffer.byteLength(this.lines[place]!) + beside
+    this.lines[place] = ""
+    this.messages[place] = nothing
+    // Not each time: many may be given up at once.
+    if (--this.count <= this.lines.length / 2) this.compact()
+    return true
+  }
+
+  compact(): void {
+    const { lines } = this
+    const isThere = (_: unknown, place: number) => lines[place] !== ""
+    this.messages = this.messages.filter(isThere)
+    this.sent = this.sent.filter(isThere)
+    this.lines = lines.filter(isThere)
+    this.places = undefined
+  }
+
+  /** The pipe has the text now. */
+  handedOver(): void {
+    this.lines.length = 0
+    this.places = undefined
+  }
 
   clear(): void {
-    this.text = ""
+    this.handedOver()
+    this.count = 0
     this.bytes = 0
     this.awaited = false
     this.messages.length = 0
     this.sent.length = 0
   }
 }
+
+const placesOf = (messages: ReadonlyArray<McpProtocol.JsonRpcMessage>): Map<McpProtocol.RequestId, number> => {
+  const places = new Map<McpProtocol.RequestId, number>()
+  for (let place = 0; place < messages.length; place++) {
+    const message = messages[place]!
+    if (isRequest(message)) places.set(message.id, place)
+  }
+  return places
+}
+
+/** What a pipe knows beside a stream: only its handle knows how much of a large write is left. Node's own time-outs ask it, too. */
+interface Queue {
+  readonly bytesWritten?: number | undefined
+  readonly _handle?: { readonly writeQueueSize?: number } | null | undefined
+}
+
+const hasNotRead = (): boolean => false
 
 /** @internal */
 export class StdinWriter {
@@ -78,22 +154,39 @@ export class StdinWriter {
       return this.fail(message, sent, McpError.unwritable(this.server, operationOf(message)))
     }
     const { waiting } = this
-    const bytes = Buffer.byteLength(line) + 1
-    if (waiting.bytes + this.writing.bytes + bytes > this.maxBytes) {
+    const bytes = Buffer.byteLength(line) + 1 + beside
+    const all = waiting.bytes + this.writing.bytes + bytes
+    if (all > this.maxBytes && !(isCancellation(message) && all <= this.maxBytes + cancellationsAtMost)) {
       return this.fail(message, sent, this.tooMuch(message))
     }
-    waiting.bytes += bytes
-    waiting.text += line
-    waiting.text += "\n"
-    waiting.messages.push(message)
-    waiting.sent.push(sent)
-    if (sent !== undefined) waiting.awaited = true
-    if (waiting.messages.length >= joinedAtMost && this.takesMore) return this.writeMore()
+    waiting.add(message, line, bytes, sent)
+    if (waiting.count >= joinedAtMost && this.takesMore) return this.writeMore()
     if (this.scheduled || this.busy) return
     // One message at a time has nothing to be joined with: it goes out at once.
     if (this.lastJoined <= 1) return this.write()
     this.scheduled = true
     process.nextTick(this.flush)
+  }
+
+  /** Nobody waits for the answer to this request any more. Whether nothing of it was written, nor ever will be. */
+  release(id: McpProtocol.RequestId): boolean {
+    return this.waiting.remove(id)
+  }
+
+  /**
+   * Says later whether the server has read meanwhile what the pipe had no room for. What it had room for says nothing: the
+   * system has taken that, for whoever.
+   */
+  reading(): () => boolean {
+    const { stuck } = this
+    return stuck === undefined ? hasNotRead : () => this.stuck !== stuck
+  }
+
+  /** Up to which byte the pipe is full; nothing where it has room. */
+  private get stuck(): number | undefined {
+    const { _handle, bytesWritten } = this.stream as Writable & Queue
+    const left = _handle?.writeQueueSize ?? 0
+    return left === 0 || bytesWritten === undefined ? undefined : bytesWritten - left
   }
 
   /** The input is broken, or nobody is there to read it; why, is not known yet. Everybody waits for `stop`. */
@@ -113,22 +206,25 @@ export class StdinWriter {
   stop(refusal: Refusal): void {
     this.hold()
     this.refuse(refusal)
-    const { writing } = this
+    const { messages, sent } = this.writing
     this.writing = new Batch()
-    for (let i = 0; i < writing.messages.length; i++) {
-      const message = writing.messages[i]!
+    if (messages.length === 0) return
+    const error = refusal(ofAll, "maybe")
+    for (let i = 0; i < messages.length; i++) {
       // A request that may have been written gets its error with the end of the session.
-      if (!isRequest(message)) writing.sent[i]?.(refusal(operationOf(message), "maybe"))
+      if (!isRequest(messages[i]!)) sent[i]?.(error)
     }
   }
 
   private refuse(refusal: Refusal): void {
     this.refusal ??= refusal
-    const { messages, sent } = this.waiting
+    const { waiting } = this
     this.waiting = new Batch()
-    for (let i = 0; i < messages.length; i++) {
-      this.fail(messages[i]!, sent[i], this.refusal(operationOf(messages[i]!), "no"))
-    }
+    if (waiting.count === 0) return
+    waiting.compact()
+    // To make one for each would take seconds where many wait. Who is told knows what was sent.
+    const error = this.refusal(ofAll, "no")
+    for (let i = 0; i < waiting.messages.length; i++) this.fail(waiting.messages[i]!, waiting.sent[i], error)
   }
 
   /** The pipe has taken the last write as a whole, although that is told only after this turn of the event loop. */
@@ -149,16 +245,16 @@ export class StdinWriter {
 
   private write(): void {
     const batch = this.waiting
-    if (batch.text === "") return
+    if (batch.count === 0) return
     this.waiting = this.writing
     this.writing = batch
     this.busy = true
-    this.lastJoined = batch.messages.length
+    this.lastJoined = batch.count
     this.unconfirmed++
     this.stream.write(batch.text, "utf8", this.written)
     if (this.lastJoined === 1) this.vigil.written()
     // The first attempt is made at once. When that fails, not one byte has left us.
-    if (this.stream.errored === null) return
+    if (this.stream.errored === null) return batch.handedOver()
     this.writing = this.waiting
     this.waiting = batch
     this.hold()
@@ -209,6 +305,12 @@ const tellAccepted = (batch: Batch | undefined): void => {
     if (!isRequest(batch.messages[i]!)) batch.sent[i]?.(undefined)
   }
 }
+
+/** The operation of an error that is about many messages. */
+const ofAll = "connection"
+
+const isCancellation = (message: McpProtocol.JsonRpcMessage): boolean =>
+  "method" in message && message.method === "notifications/cancelled"
 
 const isRequest = (message: McpProtocol.JsonRpcMessage): message is McpProtocol.JsonRpcRequest =>
   "method" in message && "id" in message
