@@ -117,7 +117,10 @@ export interface SessionStats {
   readonly sent: number
   readonly received: number
   readonly inFlight: number
-  /** Since when no request is under way, in milliseconds; nothing while one is. Our own questions do not count. */
+  /**
+   * Since when no request is under way, in milliseconds; nothing while one is. Our own questions do not count. To be compared with
+   * other such values only: it is no time of the day where the clock was set back.
+   */
   readonly quietSince: number | undefined
   readonly warnings: { readonly [kind in McpTransport.WarningKind]?: number }
 }

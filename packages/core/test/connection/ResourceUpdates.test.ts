@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { McpConnection } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
-import { connect, ready, settled, stdio } from "./kit.js"
+import { connect, pass, ready, settled, stdio } from "./kit.js"
 
 /** A server of which a resource has changed by the time that it has been subscribed to. */
 const eager: ScriptedServer.Options = {
@@ -85,6 +85,56 @@ describe("resourceUpdates", () => {
       yield* server.disconnect()
       yield* ready(connection)
       assert.deepStrictEqual(yield* asked(server, 2), ["subscribe a:2"])
+    }))
+
+  it.scoped("who followed before the application took its subscription back takes nothing from who follows after it", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* connect(stdio, eager)
+      const old = yield* following(connection, "a:1")
+      yield* McpConnection.unsubscribe(connection, "a:1")
+      const { heard } = yield* following(connection, "a:1")
+      yield* old.end
+      assert.deepStrictEqual((yield* asked(server)).slice(-2), ["unsubscribe a:1", "subscribe a:1"])
+      yield* server.disconnect()
+      yield* ready(connection)
+      yield* settled
+      assert.deepStrictEqual(yield* asked(server, 2), ["subscribe a:1"])
+      assert.isAbove(heard.length, 1)
+    }))
+
+  it.scoped("another resource whose name begins alike is no part of it", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* connect(stdio, eager)
+      const { heard } = yield* following(connection, "file:///a")
+      for (const uri of ["file:///a.bak", "file:///ab", "file:///a#part", "file:///a?x"]) {
+        yield* server.notify("notifications/resources/updated", { uri })
+      }
+      yield* settled
+      assert.deepStrictEqual(heard.slice(1), ["file:///a#part", "file:///a?x"])
+    }))
+
+  it.scoped("keeps the session of a connection that nobody else uses", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* connect({ ...stdio, lifetime: { idle: "5 seconds" } }, eager)
+      const { end, heard } = yield* following(connection, "a:1")
+      yield* pass(60_000, 1000)
+      yield* server.notify("notifications/resources/updated", { uri: "a:1" })
+      yield* settled
+      assert.lengthOf(heard, 2)
+      yield* end
+      yield* pass(60_000, 1000)
+      assert.deepStrictEqual((yield* server.stats).live, [])
+    }))
+
+  it.scoped("who leaves while the server is asked has it told", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* connect(stdio, {
+        ...eager,
+        handlers: { ...eager.handlers, "resources/subscribe": () => Effect.never }
+      })
+      const { end } = yield* following(connection, "a:1")
+      yield* end
+      assert.deepStrictEqual(yield* asked(server), ["subscribe a:1", "unsubscribe a:1"])
     }))
 
   it.scoped("fails as the subscription does, and leaves no wish behind", () =>

@@ -689,6 +689,27 @@ describe("requests over Streamable HTTP", () => {
       assert.strictEqual(client.open(), 0)
     }))
 
+  for (const maxConnections of [undefined, 1]) {
+    for (const [body, write] of [["never ends", ""], ["is large", "x".repeat(100_000)]] as const) {
+      it.scoped(`H18: a redirect whose own body ${body} holds nobody up, with ${maxConnections ?? "any"} connections`, () =>
+        Effect.gen(function*() {
+          const client = scriptedClient()
+          const recorded = record()
+          const transport = yield* openScripted(client, recorded, { maxConnections })
+          transport.send(request(1, "a"))
+          const redirect = client.last().head(307, { location: "/other" })
+          const followed = client.last()
+          redirect.data(write)
+          yield* TestClock.adjust("10 seconds")
+          assert.isTrue(redirect.aborted)
+          assert.isFalse(followed.aborted)
+          followed.json(response(1))
+          assert.deepStrictEqual(recorded.messages, [response(1)])
+          assert.strictEqual(client.open(), 0)
+        }))
+    }
+  }
+
   it.scoped("H16: thousands of requests leave nothing behind", () =>
     Effect.gen(function*() {
       const client = scriptedClient((_) => _.sse().data(eventOf(response(_.rpc.id))).end())

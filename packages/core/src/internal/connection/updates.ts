@@ -20,7 +20,8 @@ const unsubscribeTimes = { timeout: "5 seconds", maxTotal: "5 seconds" } as cons
 /**
  * A resource as it changes: an element each time that the server says so, with its URI, or that of a part of it. It is
  * subscribed to when the stream is run, again in each new session, and not any more when the last such stream has ended. What
- * changes while there is no session is not told. A slow reader loses the oldest.
+ * changes while there is no session is not told. A slow reader loses the oldest. The stream is a user of the connection, as
+ * `hold` is.
  *
  * @example
  * ```ts
@@ -49,19 +50,21 @@ export const resourceUpdates = (
     options,
     send: (session, options) => owner.subscriptions.during(uri, McpSession.subscribe(session, uri, options), false)
   })
-  const unsubscribed = Effect.suspend(() => {
-    const { live, subscriptions } = owner
-    if (!subscriptions.unfollow(uri) || live === undefined) return Effect.void
-    // Somebody may follow it again by the time that it is sent.
-    const request = Effect.suspend(() =>
-      subscriptions.uris.includes(uri) ? Effect.void : McpSession.unsubscribe(live.session, uri, unsubscribeTimes)
-    )
-    return Effect.asVoid(Effect.forkIn(Effect.interruptible(Effect.ignore(request)), live.scope))
-  })
+  const left = (isOver: () => boolean) =>
+    Effect.suspend(() => {
+      const { live, subscriptions } = owner
+      if (!isOver() || live === undefined) return Effect.void
+      // Somebody may follow it again by the time that it is sent.
+      const request = Effect.suspend(() =>
+        subscriptions.uris.includes(uri) ? Effect.void : McpSession.unsubscribe(live.session, uri, unsubscribeTimes)
+      )
+      return Effect.asVoid(Effect.forkIn(Effect.interruptible(Effect.ignore(request)), live.scope))
+    })
   return Stream.unwrapScoped(
     Effect.gen(function*() {
       const heard = yield* owner.notifications.subscribe
-      yield* Effect.acquireRelease(Effect.sync(() => owner.subscriptions.follow(uri)), () => unsubscribed)
+      yield* owner.usage.held
+      yield* Effect.acquireRelease(Effect.sync(() => owner.subscriptions.follow(uri)), left)
       yield* subscribed
       return Stream.filterMap(Stream.fromQueue(heard), updateOf(uri))
     })
@@ -69,8 +72,11 @@ export const resourceUpdates = (
 }
 
 /** A server may tell of a part of what was subscribed to. */
+const isOf = (whole: string, uri: string): boolean =>
+  uri.startsWith(whole) && (uri.length === whole.length || whole.endsWith("/") || "/?#:".includes(uri[whole.length]!))
+
 const updateOf =
   (uri: string) => ({ method, params }: McpProtocol.Notification): Option.Option<{ readonly uri: string }> =>
-    method === "notifications/resources/updated" && typeof params.uri === "string" && params.uri.startsWith(uri)
+    method === "notifications/resources/updated" && typeof params.uri === "string" && isOf(uri, params.uri)
       ? Option.some({ uri: params.uri })
       : Option.none()

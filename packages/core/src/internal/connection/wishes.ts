@@ -4,12 +4,15 @@
  * Owns: the truth about wishes that are still under way: one that fails takes back nobody else's.
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as McpProtocol from "../../McpProtocol.js"
 
 interface Subscription {
   /** How many requests for it are under way. */
   asking: number
   granted: boolean
+  /** Whether the server may have been asked for it. */
+  told: boolean
   /** How many streams follow it. */
   followers: number
   /** Whether it was asked for without a stream: it holds until it is taken back. */
@@ -29,35 +32,39 @@ export class Subscriptions {
     return Effect.suspend(() => {
       const subscription = this.of(uri)
       subscription.asking++
+      subscription.told = true
       return Effect.onExit(request, (exit) =>
         Effect.sync(() => {
           subscription.asking--
           if (exit._tag === "Success") {
             subscription.granted = true
             subscription.kept ||= kept
-          } else this.forget(uri, subscription)
+            return
+          }
+          if (!Exit.isInterrupted(exit)) subscription.told = subscription.granted || subscription.asking > 0
+          this.forget(uri, subscription)
         }))
     })
   }
 
-  follow(uri: string): void {
-    this.of(uri).followers++
+  /** Gives what ends it, and says then whether the server need not tell of it any more. */
+  follow(uri: string): () => boolean {
+    const subscription = this.of(uri)
+    subscription.followers++
+    return () => this.unfollow(uri, subscription)
   }
 
-  /** Whether the server need not tell of it any more. */
-  unfollow(uri: string): boolean {
-    const subscription = this.all.get(uri)
-    if (subscription === undefined || --subscription.followers > 0 || subscription.kept) return false
-    const { granted } = subscription
+  private unfollow(uri: string, subscription: Subscription): boolean {
+    if (--subscription.followers > 0 || subscription.kept || this.all.get(uri) !== subscription) return false
     subscription.granted = false
     this.forget(uri, subscription)
-    return granted
+    return subscription.told && subscription.asking === 0
   }
 
   private of(uri: string): Subscription {
     const known = this.all.get(uri)
     if (known !== undefined) return known
-    const subscription = { asking: 0, granted: false, followers: 0, kept: false }
+    const subscription = { asking: 0, granted: false, told: false, followers: 0, kept: false }
     this.all.set(uri, subscription)
     return subscription
   }

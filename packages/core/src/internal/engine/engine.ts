@@ -34,7 +34,7 @@ const decodeNothing: Decoder<unknown> = (value) => ({ value })
 
 /** Why a request was not sent that has had its turn. */
 const unwritten =
-  "nothing of it was written: the server has not read what comes before it, there was no free connection to it, or what goes with it was not there yet"
+  "it has not run: the server has not read what comes before it, there was no free connection to it, or what it needs to be accepted was not there yet"
 
 const noParams: McpProtocol.JsonObject = Object.freeze({})
 

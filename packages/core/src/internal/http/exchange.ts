@@ -140,6 +140,13 @@ export class Exchange implements HttpListener {
 
   /** Gives back the socket. Nothing is told. Whether the server can't have acted on the request, and never will. */
   abort(): boolean {
+    const withdrawn = this.giveBack()
+    // It was redirected, or refused.
+    return this.followed === undefined ? withdrawn : this.followed.abort()
+  }
+
+  /** Its own socket: an exchange that has taken over goes on. */
+  private giveBack(): boolean {
     const { phase } = this
     let withdrawn = false
     if (phase !== "over") {
@@ -150,8 +157,7 @@ export class Exchange implements HttpListener {
       // What is to be sent with other credentials was refused.
       withdrawn = phase === "proving" || phase === "authorizing" || (phase === "waiting" && unwritten)
     }
-    // It was redirected, or refused.
-    return this.followed === undefined ? withdrawn : this.followed.abort()
+    return withdrawn
   }
 
   /** What is still to come is read for a second. */
@@ -186,7 +192,7 @@ export class Exchange implements HttpListener {
 
   readonly expire = (): void => {
     if (this.phase === "refused") this.tellRefusal()
-    else this.abort()
+    else this.giveBack()
   }
 
   readonly head = (status: number, header: HeaderOf): void => {
@@ -239,7 +245,7 @@ export class Exchange implements HttpListener {
       }
       case "draining":
         this.drained += chunk.length
-        if (this.drained > drainBytes) this.abort()
+        if (this.drained > drainBytes) this.giveBack()
     }
   }
 

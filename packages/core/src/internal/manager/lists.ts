@@ -4,7 +4,6 @@
  * Owns: which lists there are, in configured order, and that one which can't be read costs no other.
  * May not touch: what is in a list, and when it is read again.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
@@ -14,6 +13,7 @@ import * as McpError from "../../McpError.js"
 import type { Manager, ManagerState, Phase, ServerStatus } from "../../McpManager.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { Connection } from "../connection/connection.js"
+import * as Steady from "../steady.js"
 import { together } from "../together.js"
 import { inTime } from "../within.js"
 import type { Glance } from "./glance.js"
@@ -206,12 +206,12 @@ class Late {
     list: List<A>,
     generation: number | undefined
   ): Effect.Effect<Either.Either<Snapshot<A>, McpError.McpError>> {
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    return Effect.flatMap(Steady.now, (now) => {
       const late = this.until.get(list)
       if (late !== undefined && now < late.at && !isLater(generation, late.generation)) {
         return Effect.map(list.fresh, (fresh) => fresh === undefined ? Either.left(late.error) : Either.right(fresh))
       }
-      const tooLate = Effect.map(Clock.currentTimeMillis, (at) => {
+      const tooLate = Effect.map(Steady.now, (at) => {
         const error = didNotAnswer(server, kind)
         this.until.set(list, { at: at + notAgainFor, generation, error })
         return Either.left(error)

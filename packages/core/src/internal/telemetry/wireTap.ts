@@ -136,7 +136,7 @@ class TappedWire {
       listen: Effect.suspend(() => transport.listen),
       stderrTail: () => transport.stderrTail(),
       secrets: () => this.secrets,
-      reading: transport.reading
+      reading: transport.reading === undefined ? undefined : () => transport.reading!()
     }
   }
 

@@ -330,7 +330,7 @@ export class Calls<Request, R, A, E> {
     const checked = Arguments.check(tool, args, validateArguments)
     if (Either.isLeft(checked)) return Effect.fail(checked.left)
     if (approval === ToolApproval.never) return Effect.succeed({ tool, args, connection })
-    return Effect.flatMap(this.parts.source.connection(tool.server), (connection) => {
+    return Effect.suspend(() => {
       const required = approval.decide({
         server: tool.server,
         tool: tool.tool,

@@ -8,7 +8,17 @@ import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
-import type { AgentTool, ListError, Source, Toolbox, ToolList, Toolset, ToolsetOptions } from "../../Toolset.js"
+import type { PendingApproval } from "../../ToolApproval.js"
+import type {
+  AgentTool,
+  CallOptions,
+  ListError,
+  Source,
+  Toolbox,
+  ToolList,
+  Toolset,
+  ToolsetOptions
+} from "../../Toolset.js"
 import { shownAs } from "../shownAs.js"
 import { together } from "../together.js"
 import { lacksRequest, missingRequest } from "./asker.js"
@@ -16,6 +26,7 @@ import { Calls } from "./calls.js"
 import { instructionsOf } from "./instructions.js"
 import * as Listing from "./listing.js"
 import type { Problem } from "./problems.js"
+import type { Asked } from "./refusals.js"
 import * as Settings from "./settings.js"
 import * as ToolSource from "./source.js"
 import { type Found, type Table, Tables, type ToolLists } from "./table.js"
@@ -76,8 +87,12 @@ class OwnToolbox<Request, R, A, E, L> implements Toolbox<R, A, E, L> {
       )
     )
     // What comes of their options is more than can be shown here.
-    this.call = ((tool, args, options) => calls.call(tool, args, options)) as Toolbox<R, A, E, L>["call"]
-    this.approve = ((pending, options) => calls.approve(pending, options)) as Toolbox<R, A, E, L>["approve"]
+    const call = <B, R2, E2>(tool: Asked, args: unknown, options: CallOptions<B, R2, E2> | undefined) =>
+      calls.call(tool, args, options)
+    const approve = <B, R2, E2>(pending: PendingApproval, options: CallOptions<B, R2, E2> | undefined) =>
+      calls.approve(pending, options)
+    this.call = call as Toolbox<R, A, E, L>["call"]
+    this.approve = approve as Toolbox<R, A, E, L>["approve"]
     this.reject = (pending, reason) => calls.reject(pending, reason)
   }
 }

@@ -5,13 +5,13 @@
  * May not touch: the command.
  */
 import type { SecretUnavailable } from "@mcp-runtime/core/SecretResolver"
-import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type * as Redacted from "effect/Redacted"
+import * as Steady from "../steady.js"
 
 type Value = Redacted.Redacted<string>
 
@@ -35,7 +35,7 @@ export class Shared {
   constructor(private readonly reuse: number) {}
 
   get(key: string, run: Effect.Effect<Value, SecretUnavailable>): Effect.Effect<Value, SecretUnavailable> {
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    return Effect.flatMap(Steady.now, (now) => {
       for (const [other, { until }] of this.kept) if (until <= now) this.kept.delete(other)
       const kept = this.kept.get(key)
       return kept === undefined ? this.join(key, run) : Effect.succeed(kept.value)
@@ -57,7 +57,7 @@ export class Shared {
     const running = Effect.onExit(
       Effect.interruptible(run),
       (ended) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        Effect.flatMap(Steady.now, (now) => {
           if (this.runs.get(key)?.exit === exit) this.runs.delete(key)
           if (Exit.isSuccess(ended) && this.reuse > 0) {
             this.kept.set(key, { value: ended.value, until: now + this.reuse })

@@ -17,7 +17,6 @@
  *
  * Two that take over at once both replace the file; the last one holds the lock, which each sees after a short rest.
  */
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -26,6 +25,7 @@ import { readFileSync, readlinkSync, renameSync, statSync, unlinkSync, writeFile
 import { open, readFile, stat, unlink, utimes } from "node:fs/promises"
 import { hostname } from "node:os"
 import { dirname, join } from "node:path"
+import * as Steady from "../steady.js"
 import { temporaryName } from "./fileName.js"
 
 /** The code of an error of ours: others held the lock for all the time that was given. */
@@ -61,7 +61,7 @@ type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, 
 
 const waiting = (path: string, mine: string, wait: number, restore: Restore) =>
   Effect.gen(function*() {
-    const end = (yield* Clock.currentTimeMillis) + wait
+    const end = (yield* Steady.now) + wait
     let seen: Seen | undefined
     let looks = 0
     for (let turn = 0; !(yield* attempt(() => create(path, mine))); turn++) {
@@ -74,7 +74,7 @@ const waiting = (path: string, mine: string, wait: number, restore: Restore) =>
           if (yield* attempt(() => isMine(path, mine))) return
         }
       }
-      const left = end - (yield* Clock.currentTimeMillis)
+      const left = end - (yield* Steady.now)
       if (left <= 0) return yield* Effect.fail(heldFor(wait, seen))
       yield* restore(Effect.sleep(Math.min(left, lookEvery, 10 * 2 ** Math.min(turn, 8))))
     }
