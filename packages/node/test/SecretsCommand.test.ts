@@ -190,8 +190,8 @@ describe("who asks for the same command", () => {
       assert.strictEqual(yield* ask, "2")
       let passed = 0
       const clock = Clock.make()
-      const real = clock.unsafeCurrentTimeMillis
-      clock.unsafeCurrentTimeMillis = () => real.call(clock) + passed
+      const real = clock.unsafeCurrentTimeNanos
+      clock.unsafeCurrentTimeNanos = () => real.call(clock) + BigInt(passed) * 1_000_000n
       const later = (millis: number) =>
         Effect.suspend(() => {
           passed = millis
