@@ -55,7 +55,7 @@ describe("a request that is given up before a byte of it was written", () => {
         const error = yield* Fiber.join(fiber)
         assert(error._tag === "RequestTimeout")
         assert.deepStrictEqual([error.executed, error.kind, error.millis], ["no", "wait", 5000])
-        assert.include(error.message, "nothing of it was written")
+        assert.include(error.message, "it has not run")
         assert.deepStrictEqual(cancellations(client.exchanges), [])
       }))
 
