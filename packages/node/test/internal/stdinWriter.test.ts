@@ -5,7 +5,6 @@ import type { McpProtocol } from "@mcp-runtime/core"
 import { Writable } from "node:stream"
 import { setImmediate } from "node:timers/promises"
 import { StdinWriter } from "../../src/internal/stdio/stdinWriter.js"
-import { Vigil } from "../../src/internal/stdio/vigil.js"
 
 type Take = (error?: Error) => void
 
@@ -38,8 +37,7 @@ class Pipe extends Writable {
 const open = () => {
   const pipe = new Pipe()
   const failed: Array<readonly [id: McpProtocol.RequestId, executed: McpError.Executed]> = []
-  const vigil = new Vigil({ processors: 1, now: () => 0, nextTurn: () => {} })
-  const writer = new StdinWriter(pipe, "server", 1_000_000, (id, error) => failed.push([id, error.executed]), vigil)
+  const writer = new StdinWriter(pipe, "server", 1_000_000, (id, error) => failed.push([id, error.executed]))
   let id = 0
   const send = (count: number): void => {
     for (let i = 0; i < count; i++) writer.send({ jsonrpc: "2.0", id: ++id, method: "tools/call" }, undefined)

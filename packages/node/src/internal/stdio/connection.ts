@@ -37,7 +37,6 @@ import * as Starts from "./starts.js"
 import { StderrRing } from "./stderrRing.js"
 import type { Refusal, Sent } from "./stdinWriter.js"
 import { StdinWriter } from "./stdinWriter.js"
-import { Vigil } from "./vigil.js"
 import { watchdog } from "./watchdog.js"
 
 /** How long an exit may be waited for that explains a closed pipe, and how long a dead process's output is read. */
@@ -117,7 +116,6 @@ export class Connection {
   private readonly ring: StderrRing
   private readonly lines: LineSplitter
   private readonly writer: StdinWriter
-  private readonly vigil = new Vigil()
   readonly pid: number
   private exit: McpError.ProcessExit | undefined = undefined
   private openOutputs = 2
@@ -147,8 +145,7 @@ export class Connection {
       child.stdin,
       config.name,
       limits.sendBufferBytes,
-      events.requestFailed,
-      this.vigil
+      events.requestFailed
     )
     this.listen()
   }
@@ -282,7 +279,6 @@ export class Connection {
 
   /** A flood of nonsense takes its turns with everything else. */
   private readonly onOutput = (chunk: Buffer): void => {
-    this.vigil.heard()
     const { nonsense } = this
     this.lines.push(chunk)
     if (this.nonsense === nonsense) return
@@ -311,7 +307,6 @@ export class Connection {
     if (this.down) return
     this.down = true
     this.lines.stop()
-    this.vigil.stop()
     this.events.closed(refusal("connection", "maybe"))
   }
 

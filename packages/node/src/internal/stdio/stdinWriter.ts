@@ -20,7 +20,6 @@ import type * as McpProtocol from "@mcp-runtime/core/McpProtocol"
 import type * as McpTransport from "@mcp-runtime/core/McpTransport"
 import { Buffer } from "node:buffer"
 import type { Writable } from "node:stream"
-import type { Vigil } from "./vigil.js"
 
 /** @internal */
 export type Sent = (error: McpError.McpError | undefined) => void
@@ -141,8 +140,7 @@ export class StdinWriter {
     private readonly stream: Writable,
     private readonly server: string,
     private readonly maxBytes: number,
-    private readonly requestFailed: McpTransport.TransportEvents["requestFailed"],
-    private readonly vigil: Vigil
+    private readonly requestFailed: McpTransport.TransportEvents["requestFailed"]
   ) {}
 
   send(message: McpProtocol.JsonRpcMessage, sent: Sent | undefined): void {
@@ -252,7 +250,6 @@ export class StdinWriter {
     this.lastJoined = batch.count
     this.unconfirmed++
     this.stream.write(batch.text, "utf8", this.written)
-    if (this.lastJoined === 1) this.vigil.written()
     // The first attempt is made at once. When that fails, not one byte has left us.
     if (this.stream.errored === null) return batch.handedOver()
     this.writing = this.waiting
