@@ -64,7 +64,10 @@ export const unknownFields = (server: Fields, kind: "local" | "remote" | undefin
     }
     if (isNote(field)) continue
     if (++found > mostUnknown) return report.warning(undefined, "has more fields that are not known")
-    report.warning(field, unknown(field))
+    // In a damaged file a value may have become a name, with whatever is secret in it.
+    if (field.includes("://")) {
+      report.warning(undefined, "has a value where a field should be: a comma or a quotation mark is missing")
+    } else report.warning(field, unknown(field))
   }
 }
 
