@@ -26,6 +26,16 @@ const problemsOf = (server: unknown, level?: ConfigFile.Level) => {
   }
 }
 
+describe("a damaged file", () => {
+  it("where a value stands in the place of a field: nothing of it is shown, and the server is there", () => {
+    const { isThere, problems } = problemsOf({ command: "npx", ",://user:c4n4ry@docs.example.com/mcp?token=c4n4ry": 1 })
+    assert.isTrue(isThere)
+    assert.deepStrictEqual(problems, [
+      "warning : has a value where a field should be: a comma or a quotation mark is missing"
+    ])
+  })
+})
+
 describe("one server that is wrong", () => {
   const wrong: ReadonlyArray<readonly [server: unknown, ...problems: ReadonlyArray<string>]> = [
     [null, "error : must be an object"],
