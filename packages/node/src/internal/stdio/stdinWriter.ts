@@ -36,83 +36,105 @@ const beside = 300
 /** Beyond the bound, for the cancellations of what was written. */
 const cancellationsAtMost = 1024 * 1024
 
-/** In the place of one that was taken back. */
-const nothing: McpProtocol.JsonRpcMessage = { jsonrpc: "2.0", method: "" }
+/** So many places of a batch are kept for the next messages. */
+const idlePlaces = 64
 
-/** Messages on their way, with those who want to know that they were accepted. */
+/** A message on its way, with who wants to know that it was accepted. */
+interface Entry {
+  readonly message: McpProtocol.JsonRpcMessage
+  /** Until the pipe has it. */
+  line: string
+  readonly bytes: number
+  readonly sent: Sent | undefined
+}
+
+/**
+ * Messages on their way. Its list only grows, up to a bound, and its places are used again: to make one shorter and longer
+ * again takes longer than a small message.
+ */
 class Batch {
   /** How many there are: those that were taken back leave their places for a while. */
   count = 0
   bytes = 0
   awaited = false
-  private lines: Array<string> = []
-  messages: Array<McpProtocol.JsonRpcMessage> = []
-  sent: Array<Sent | undefined> = []
+  private entries: Array<Entry | undefined> = []
+  /** How many places of them are used. */
+  private used = 0
   /** Where each request is, from when one was looked for. */
   private places: Map<McpProtocol.RequestId, number> | undefined = undefined
 
   add(message: McpProtocol.JsonRpcMessage, line: string, bytes: number, sent: Sent | undefined): void {
-    if (this.places !== undefined && isRequest(message)) this.places.set(message.id, this.lines.length)
+    if (this.places !== undefined && isRequest(message)) this.places.set(message.id, this.used)
+    this.entries[this.used++] = { message, line, bytes, sent }
     this.count++
     this.bytes += bytes
-    this.lines.push(`${line}\n`)
-    this.messages.push(message)
-    this.sent.push(sent)
     if (sent !== undefined) this.awaited = true
   }
 
   get text(): string {
-    if (this.count < this.lines.length) this.compact()
-    return this.lines.length === 1 ? this.lines[0]! : this.lines.join("")
+    let text = ""
+    for (let place = 0; place < this.used; place++) {
+      const entry = this.entries[place]
+      if (entry !== undefined) text += `${entry.line}\n`
+    }
+    return text
+  }
+
+  /** In their order. */
+  forEach(use: (message: McpProtocol.JsonRpcMessage, sent: Sent | undefined) => void): void {
+    for (let place = 0; place < this.used; place++) {
+      const entry = this.entries[place]
+      if (entry !== undefined) use(entry.message, entry.sent)
+    }
   }
 
   /** Takes a request back. Whether it was there. */
   remove(id: McpProtocol.RequestId): boolean {
     if (this.count === 0) return false
-    this.places ??= placesOf(this.messages)
+    this.places ??= this.placesOfRequests()
     const place = this.places.get(id)
     if (place === undefined) return false
     this.places.delete(id)
-    this.bytes -= Buffer.byteLength(this.lines[place]!) + beside
-    this.lines[place] = ""
-    this.messages[place] = nothing
+    this.bytes -= this.entries[place]!.bytes
+    this.entries[place] = undefined
     // Not each time: many may be given up at once.
-    if (--this.count <= this.lines.length / 2) this.compact()
+    if (--this.count <= this.used / 2) this.compact()
     return true
   }
 
-  compact(): void {
-    const { lines } = this
-    const isThere = (_: unknown, place: number) => lines[place] !== ""
-    this.messages = this.messages.filter(isThere)
-    this.sent = this.sent.filter(isThere)
-    this.lines = lines.filter(isThere)
+  private compact(): void {
+    this.entries = this.entries.filter((entry) => entry !== undefined)
+    this.used = this.entries.length
     this.places = undefined
+  }
+
+  private placesOfRequests(): Map<McpProtocol.RequestId, number> {
+    const places = new Map<McpProtocol.RequestId, number>()
+    for (let place = 0; place < this.used; place++) {
+      const message = this.entries[place]?.message
+      if (message !== undefined && isRequest(message)) places.set(message.id, place)
+    }
+    return places
   }
 
   /** The pipe has the text now. */
   handedOver(): void {
-    this.lines.length = 0
+    for (let place = 0; place < this.used; place++) {
+      const entry = this.entries[place]
+      if (entry !== undefined) entry.line = ""
+    }
     this.places = undefined
   }
 
   clear(): void {
-    this.handedOver()
+    if (this.used > idlePlaces) this.entries = []
+    else for (let place = 0; place < this.used; place++) this.entries[place] = undefined
+    this.places = undefined
+    this.used = 0
     this.count = 0
     this.bytes = 0
     this.awaited = false
-    this.messages.length = 0
-    this.sent.length = 0
   }
-}
-
-const placesOf = (messages: ReadonlyArray<McpProtocol.JsonRpcMessage>): Map<McpProtocol.RequestId, number> => {
-  const places = new Map<McpProtocol.RequestId, number>()
-  for (let place = 0; place < messages.length; place++) {
-    const message = messages[place]!
-    if (isRequest(message)) places.set(message.id, place)
-  }
-  return places
 }
 
 /** What a pipe knows beside a stream: only its handle knows how much of a large write is left. Node's own time-outs ask it, too. */
@@ -204,14 +226,14 @@ export class StdinWriter {
   stop(refusal: Refusal): void {
     this.hold()
     this.refuse(refusal)
-    const { messages, sent } = this.writing
+    const { writing } = this
     this.writing = new Batch()
-    if (messages.length === 0) return
+    if (writing.count === 0) return
     const error = refusal(ofAll, "maybe")
-    for (let i = 0; i < messages.length; i++) {
+    writing.forEach((message, sent) => {
       // A request that may have been written gets its error with the end of the session.
-      if (!isRequest(messages[i]!)) sent[i]?.(error)
-    }
+      if (!isRequest(message)) sent?.(error)
+    })
   }
 
   private refuse(refusal: Refusal): void {
@@ -219,10 +241,9 @@ export class StdinWriter {
     const { waiting } = this
     this.waiting = new Batch()
     if (waiting.count === 0) return
-    waiting.compact()
     // To make one for each would take seconds where many wait. Who is told knows what was sent.
     const error = this.refusal(ofAll, "no")
-    for (let i = 0; i < waiting.messages.length; i++) this.fail(waiting.messages[i]!, waiting.sent[i], error)
+    waiting.forEach((message, sent) => this.fail(message, sent, error))
   }
 
   /** The pipe has taken the last write as a whole, although that is told only after this turn of the event loop. */
@@ -297,10 +318,9 @@ export class StdinWriter {
 }
 
 const tellAccepted = (batch: Batch | undefined): void => {
-  if (batch === undefined) return
-  for (let i = 0; i < batch.messages.length; i++) {
-    if (!isRequest(batch.messages[i]!)) batch.sent[i]?.(undefined)
-  }
+  batch?.forEach((message, sent) => {
+    if (!isRequest(message)) sent?.(undefined)
+  })
 }
 
 /** The operation of an error that is about many messages. */
