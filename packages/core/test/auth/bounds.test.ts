@@ -47,6 +47,19 @@ describe("a person is asked in the background", () => {
       }).pipe(Effect.provide(auth(world, World.tokens(), authorizer)), Effect.scoped)
     }))
 
+  it.scoped("A02: a person who is done before the connection knows that it needs one: it connects by itself, too", () =>
+    Effect.gen(function*() {
+      const world = World.make()
+      yield* Effect.gen(function*() {
+        const connection = yield* connected()
+        const error = yield* Effect.flip(connection.awaitReady)
+        assert.strictEqual(error._tag, "Unauthorized")
+        yield* settle
+        assert.strictEqual((yield* connection.state)._tag, "Ready")
+        assert.strictEqual(world.count("authorize"), 1)
+      }).pipe(Effect.provide(auth(world, World.tokens(), person(world))), Effect.scoped)
+    }))
+
   it.scoped("a refusal by the person is not asked about at once again, and three times is enough", () =>
     Effect.gen(function*() {
       const world = World.make()

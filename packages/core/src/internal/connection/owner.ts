@@ -13,7 +13,7 @@
  * | `Shaken`   | `Degraded`, and pings until heard  | -                             | -                                               |
  * | `Suspected` | a ping                            | -                             | -                                               |
  * | `Due`      | a ping                             | -                             | the next try                                    |
- * | `Authorized` | a ping, if a call was refused    | -                             | a try, if it was refused                        |
+ * | `Authorized` | a ping, if a call was refused    | one more, if it is refused    | a try, if it was refused                        |
  * | `Idle`     | everything is closed               | -                             | -                                               |
  * | `Command`  | at any moment: `close`, `reconnect`, `disable`, `enable`                                             |
  *
@@ -114,6 +114,8 @@ export class Owner {
   private readonly waiting = new Waiting()
   /** Ends the interest in new credentials, which a person may be giving. */
   private unfollow: (() => void) | undefined = undefined
+  /** Whether there have been new ones since the try began that is under way: it may not have had them. */
+  private authorizedMeanwhile = false
 
   /** What measures how long something takes. */
   readonly steady: Steady
@@ -396,7 +398,11 @@ export class Owner {
   private onTryFailed(error: McpError.McpError): Effect.Effect<void> {
     this.lastError = error
     if (Reasons.needsPerson(error)) {
-      return this.stop({ _tag: "NeedsAuthorization", since: this.now(), error }, error)
+      const { authorizedMeanwhile } = this
+      return Effect.zipRight(
+        this.stop({ _tag: "NeedsAuthorization", since: this.now(), error }, error),
+        Effect.suspend(() => authorizedMeanwhile ? this.onAuthorized() : Effect.void)
+      )
     }
     if (Reasons.isFinal(error)) {
       return this.stop({ _tag: "Failed", since: this.now(), error, retryAt: undefined }, error)
@@ -508,6 +514,7 @@ export class Owner {
   /** A person, or another part of the program, has given new credentials. */
   private onAuthorized(): Effect.Effect<void> {
     const { live } = this
+    this.authorizedMeanwhile = this.sessions.isTrying
     if (live === undefined) return this.state._tag === "NeedsAuthorization" ? this.begin() : Effect.void
     return live.unauthorized === undefined
       ? Effect.void
@@ -554,6 +561,7 @@ export class Owner {
     const attempt = ++this.attempts
     this.tries++
     this.triedAt = this.steady.now()
+    this.authorizedMeanwhile = false
     const { state, tries } = this
     const isShown = state._tag === "Reconnecting" && state.attempt === tries && state.nextAt === undefined
     return Effect.gen(this, function*() {
