@@ -29,6 +29,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type * as Catalog from "./Catalog.js"
 import * as Identity from "./internal/catalog/identity.js"
+import { noStorage } from "./internal/catalog/noStorage.js"
 import * as Stored from "./internal/catalog/stored.js"
 import * as Writes from "./internal/catalog/writes.js"
 import { owners } from "./internal/errors/owners.js"
@@ -296,5 +297,5 @@ export const layerMemory: Layer.Layer<CatalogStore> = Layer.suspend(() =>
  * @category layers
  */
 export const layerNone: Layer.Layer<CatalogStore> = Layer.succeed(CatalogStore, {
-  of: () => ({ load: () => Effect.succeed(undefined), save: () => Effect.void })
+  of: () => noStorage
 })

@@ -53,6 +53,20 @@ describe("together", () => {
       assert.isTrue(Exit.isFailure(thrown))
     }))
 
+  it.effect("each begins as soon as it may: where nothing is waited for, all have ended before anybody else has a turn", () =>
+    Effect.gen(function*() {
+      const done: Array<number> = []
+      const fibers = new Set<number>()
+      yield* Effect.fork(Effect.sync(() => done.push(-1)))
+      yield* together([0, 1, 2], (item) =>
+        Effect.map(Effect.fiberId, (id) => {
+          if (FiberId.isRuntime(id)) fibers.add(id.id)
+          done.push(item)
+        }))
+      assert.deepStrictEqual(done, [0, 1, 2])
+      assert.strictEqual(fibers.size, 1)
+    }))
+
   it.effect("an interruption ends all of them, and they are waited for", () =>
     Effect.gen(function*() {
       const { busy, now } = counting()
@@ -110,6 +124,65 @@ describe("together", () => {
       yield* TestClock.adjust("200 millis")
       yield* Fiber.join(ended)
       assert.deepStrictEqual(done, [1, 2])
+    }))
+})
+
+describe("the first of two", () => {
+  it.effect("where the first needs no waiting, the other one does not begin", () =>
+    Effect.gen(function*() {
+      const begun: Array<string> = []
+      const other = Effect.sync(() => begun.push("other"))
+      for (const one of [Effect.succeed(1), Effect.fail("no"), Effect.die("no")]) {
+        assert.deepStrictEqual(yield* Effect.exit(firstOf(one, other)), yield* Effect.exit(one))
+        assert.deepStrictEqual(yield* Effect.exit(inTime(one, 0, () => other)), yield* Effect.exit(one))
+      }
+      assert.deepStrictEqual(begun, [])
+    }))
+
+  it.effect("the other one is interrupted and waited for, whichever it is and however the first ends", () =>
+    Effect.gen(function*() {
+      for (const end of [Effect.succeed(1), Effect.fail("no"), Effect.die("no")]) {
+        for (const order of ["first", "second"]) {
+          const { busy, now } = counting()
+          const gate = yield* Deferred.make<void>()
+          const cleaned = yield* Deferred.make<void>()
+          const winner = Effect.zipRight(Deferred.await(gate), end)
+          const loser = busy(Effect.onInterrupt(Effect.never, () => Deferred.await(cleaned)))
+          const both = yield* Effect.fork(order === "first" ? firstOf(winner, loser) : firstOf(loser, winner))
+          yield* settled
+          yield* Deferred.succeed(gate, undefined)
+          yield* settled
+          assert.deepStrictEqual([now.running, (yield* both.poll)._tag], [1, "None"])
+          yield* Deferred.succeed(cleaned, undefined)
+          assert.deepStrictEqual(yield* Fiber.await(both), yield* Effect.exit(end))
+          assert.strictEqual(now.running, 0)
+        }
+      }
+    }))
+
+  it.effect("an interruption of whoever waits ends both, and they are waited for", () =>
+    Effect.gen(function*() {
+      const { busy, now } = counting()
+      const cleaned = yield* Deferred.make<void>()
+      const slow = busy(Effect.onInterrupt(Effect.never, () => Deferred.await(cleaned)))
+      const both = yield* Effect.fork(firstOf(slow, slow))
+      yield* settled
+      assert.strictEqual(now.running, 2)
+      const ended = yield* Effect.fork(Fiber.interrupt(both))
+      yield* settled
+      assert.strictEqual((yield* ended.poll)._tag, "None")
+      yield* Deferred.succeed(cleaned, undefined)
+      assert.isTrue(Exit.isInterrupted(yield* Fiber.join(ended)))
+      assert.strictEqual(now.running, 0)
+    }))
+
+  it.effect("where whoever waits can't be interrupted, the two still can", () =>
+    Effect.gen(function*() {
+      const late = yield* Effect.fork(
+        Effect.uninterruptible(inTime(Effect.never, "1 second", () => Effect.succeed("late")))
+      )
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* Fiber.join(late), "late")
     }))
 })
 

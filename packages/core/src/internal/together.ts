@@ -9,6 +9,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import * as Runtime from "effect/Runtime"
 
 /**
  * What they succeed with, in the order of the items. The first one that fails ends all the others, and they are waited for. Where
@@ -22,7 +23,7 @@ export const together = <A, B, E, R>(
   const all = items.slice()
   if (all.length === 0) return Effect.sync(() => [])
   return Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function*() {
+    Effect.flatMap(Effect.runtime<R>(), (runtime) => {
       const results: Array<B> = []
       const ended = Deferred.unsafeMake<void, E>(FiberId.none)
       let begun = 0
@@ -44,13 +45,16 @@ export const together = <A, B, E, R>(
           beginNoMore()
           Deferred.unsafeDone(ended, Effect.failCause(cause))
         }))
-      const workers: Array<Fiber.Fiber<void>> = []
-      const lanes = Math.max(1, Math.min(atMost, all.length))
-      for (let i = 0; i < lanes; i++) workers.push(yield* Effect.forkDaemon(worker))
+      // Each begins at once: where the items need no waiting, there is one of them.
+      const workers: Array<Fiber.RuntimeFiber<void>> = []
+      const lanes = Math.max(1, atMost)
+      while (workers.length < lanes && begun < all.length) workers.push(Runtime.runFork(runtime)(worker))
       // A worker may not hear that it is interrupted, if an item of the application's makes it forget so.
-      const stop = Effect.zipRight(Effect.sync(beginNoMore), Fiber.interruptAll(workers))
-      yield* Effect.ensuring(restore(Deferred.await(ended)), stop)
-      return results
+      const stop = Effect.suspend(() => {
+        beginNoMore()
+        return Fiber.interruptAll(workers.filter((_) => _.unsafePoll() === null))
+      })
+      return Effect.as(Effect.ensuring(restore(Deferred.await(ended)), stop), results)
     })
   )
 }

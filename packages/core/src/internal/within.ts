@@ -1,7 +1,6 @@
 /**
  * Waiting with a bound, on the Effect clock, also in a finalizer.
  */
-import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -72,21 +71,62 @@ export const forkBounded = (effect: Effect.Effect<unknown>): Effect.Effect<void,
 
 /**
  * As whichever ends first; the other one is interrupted. Where the caller can't be interrupted (a finalizer, say) the two
- * still can: `Effect.raceFirst` would wait there for the one that never ends.
+ * still can: `Effect.raceFirst` would wait there for the one that never ends. The first one begins at once, and where it needs no
+ * waiting the other one never does: most bounds are never needed.
  */
 export const firstOf = <A, E, R, A2, E2, R2>(
   one: Effect.Effect<A, E, R>,
   other: Effect.Effect<A2, E2, R2>
 ): Effect.Effect<A | A2, E | E2, R | R2> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function*() {
-      const first = Deferred.unsafeMake<A | A2, E | E2>(FiberId.none)
-      const run = <B extends A | A2, F extends E | E2, S>(effect: Effect.Effect<B, F, S>) =>
-        Effect.forkDaemon(Effect.intoDeferred(Effect.interruptible(effect), first))
-      const both = [yield* run(one), yield* run(other)]
-      return yield* Effect.ensuring(restore(Deferred.await(first)), Fiber.interruptAll(both))
+    Effect.flatMap(Effect.runtime<R | R2>(), (runtime) => {
+      const race = new Race<A | A2, E | E2, R | R2>(runtime)
+      race.run(one)
+      if (race.first === undefined) race.run(other)
+      if (race.isOver) return race.first!
+      const over = Effect.catchAllCause(restore(race.over), (cause) =>
+        Effect.zipRight(race.stop, Effect.failCause(cause)))
+      return Effect.flatMap(over, () =>
+        race.first!)
     })
   )
+
+/** What runs until the first of it ends. */
+class Race<A, E, R> {
+  first: Exit.Exit<A, E> | undefined = undefined
+  private readonly fibers: Array<Fiber.RuntimeFiber<unknown>> = []
+  private running = 0
+  private tell: () => void = () => {}
+
+  constructor(private readonly runtime: Runtime.Runtime<R>) {}
+
+  run(effect: Effect.Effect<A, E, R>): void {
+    this.running++
+    // A fiber that fails is logged by Effect as one that nobody handles.
+    const fiber = Runtime.runFork(this.runtime)(Effect.exit(Effect.interruptible(effect)))
+    this.fibers.push(fiber)
+    fiber.addObserver((exit) => {
+      this.running--
+      if (this.first === undefined) {
+        this.first = Exit.flatten(exit)
+        for (const loser of this.fibers) if (loser !== fiber) loser.unsafeInterruptAsFork(FiberId.none)
+      }
+      if (this.running === 0) this.tell()
+    })
+  }
+
+  /** Nothing of it runs any more. */
+  get isOver(): boolean {
+    return this.running === 0
+  }
+
+  readonly over: Effect.Effect<void> = Effect.async<void>((resume) => {
+    if (this.isOver) return resume(Effect.void)
+    this.tell = () => resume(Effect.void)
+  })
+
+  readonly stop: Effect.Effect<void> = Effect.suspend(() => Fiber.interruptAll(this.fibers))
+}
 
 /**
  * The effect, or another one that begins when this time is over: as whichever ends first. `Effect.timeoutTo` (3.22.4) loses an

@@ -342,7 +342,7 @@ describe("what is sent again", () => {
       }
     }))
 
-  it.scoped("a session that is forgotten: the call goes on in the next one, which opens by itself", () =>
+  it.scoped("a session that is forgotten: the call goes on in the next one, and is the first who waits for it", () =>
     Effect.gen(function*() {
       const { spans, tracer } = recorder()
       yield* Effect.gen(function*() {
@@ -359,8 +359,8 @@ describe("what is sent again", () => {
       assert.deepStrictEqual(paths(spans), [
         "app",
         "app > tools/call echo",
-        "mcp.runtime.connect",
-        "mcp.runtime.connect > initialize"
+        "app > tools/call echo > mcp.runtime.connect",
+        "app > tools/call echo > mcp.runtime.connect > initialize"
       ])
     }))
 

@@ -17,6 +17,7 @@ import { shownAs } from "../shownAs.js"
 import { together } from "../together.js"
 import { forkIn } from "./flights.js"
 import { KeptList, type Parts, type Source } from "./keptList.js"
+import { noStorage } from "./noStorage.js"
 import type { Kind } from "./shelf.js"
 import { Shelves } from "./shelves.js"
 
@@ -31,7 +32,8 @@ export const make = (
       const settings = yield* settingsOf(source.server, options)
       const fork = yield* forkIn(yield* Effect.scope)
       const clock = yield* Effect.clock
-      const catalog = new Internal({ source, storage: options.storage, ...settings, fork, clock }, observer)
+      const storage = options.storage === noStorage ? undefined : options.storage
+      const catalog = new Internal({ source, storage, ...settings, fork, clock }, observer)
       yield* addFinalizer(() => Effect.sync(() => catalog.release()))
       if (source.notifications !== undefined) {
         fork(Stream.runForEach(source.notifications, (notification) => Effect.sync(() => catalog.hear(notification))))

@@ -15,6 +15,7 @@
  * | closed      | the same                                                     |
  */
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
 import * as LogLevel from "effect/LogLevel"
 import type * as McpError from "../../McpError.js"
 import type { Supervised } from "../engine/supervised.js"
@@ -38,43 +39,47 @@ export class Lifecycle {
   }
 
   connecting(attempt: number): Effect.Effect<void> {
-    return this.line(this.expected, "connecting", attempt === 1 ? "connecting" : `connecting, try ${attempt}`)
+    return this.line(this.expected, "connecting", () => attempt === 1 ? "connecting" : `connecting, try ${attempt}`)
   }
 
   ready({ generation, info, secrets }: Supervised, millis: number, isBack: boolean): Effect.Effect<void> {
-    const { name, version } = info.implementation
-    // One line, whatever a server calls itself.
-    const server = Secrets.shown(`${name} ${version}`, secrets(), 128).replaceAll(/\s+/g, " ")
-    const what = `session ${generation} over ${info.transport} with ${server}, protocol ${info.protocolVersion}`
+    const what = () => {
+      const { name, version } = info.implementation
+      // One line, whatever a server calls itself.
+      const server = Secrets.shown(`${name} ${version}`, secrets(), 128).replaceAll(/\s+/g, " ")
+      return `session ${generation} over ${info.transport} with ${server}, protocol ${info.protocolVersion}`
+    }
     return isBack
-      ? this.line(LogLevel.Info, "back", `back after ${millis} ms: ${what}`)
-      : this.line(this.expected, "ready", `ready after ${millis} ms: ${what}`)
+      ? this.line(LogLevel.Info, "back", () => `back after ${millis} ms: ${what()}`)
+      : this.line(this.expected, "ready", () => `ready after ${millis} ms: ${what()}`)
   }
 
   lost(error: McpError.McpError): Effect.Effect<void> {
     const level = error._tag === "SessionExpired" ? LogLevel.Info : LogLevel.Warning
-    return this.line(level, "lost", `the session is lost: ${error.message}`)
+    return this.line(level, "lost", () => `the session is lost: ${error.message}`)
   }
 
   /** Who waits for a first connection gets the error; the end of the tries to reconnect may have nobody to tell. */
   givenUp(error: McpError.McpError, mayBeUntold: boolean): Effect.Effect<void> {
     const level = mayBeUntold ? LogLevel.Warning : LogLevel.Debug
-    return this.line(level, "given up", `there is no connection: ${error.message}`)
+    return this.line(level, "given up", () => `there is no connection: ${error.message}`)
   }
 
   get idle(): Effect.Effect<void> {
-    return this.line(this.expected, "idle", "nobody uses it: closed until its next use")
+    return this.line(this.expected, "idle", () => "nobody uses it: closed until its next use")
   }
 
   get closed(): Effect.Effect<void> {
-    return this.line(this.expected, "closed", "closed by the application")
+    return this.line(this.expected, "closed", () => "closed by the application")
   }
 
-  private line(level: LogLevel.LogLevel, step: string, text: string): Effect.Effect<void> {
-    return Effect.suspend(() => {
+  /** What the application does not show costs nothing, and takes nothing from what it shows. */
+  private line(level: LogLevel.LogLevel, step: string, text: () => string): Effect.Effect<void> {
+    return Effect.withFiberRuntime((fiber) => {
+      if (LogLevel.greaterThan(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), level)) return Effect.void
       const leftOut = this.take()
       if (leftOut === undefined) return Effect.void
-      return Effect.logWithLevel(level, leftOut === 0 ? text : `${text} (${leftOut} lines before it were left out)`)
+      return Effect.logWithLevel(level, leftOut === 0 ? text() : `${text()} (${leftOut} lines before it were left out)`)
         .pipe(
           Effect.annotateLogs({ "mcp.server": this.server, "mcp.operation": "connection", "mcp.step": step }),
           // A logger that dies must not take the owner with it.

@@ -80,9 +80,13 @@ const restoreInTime = (
   config: McpConfig.ServerConfig,
   wishes: Wishes
 ): Effect.Effect<void, McpError.McpError> =>
-  withinHandshake(config, restore(session, wishes), () => ({
-    detail: "the server did not give its lists and subscriptions again"
-  }))
+  Effect.suspend(() =>
+    wishes.subscriptions.uris.length === 0 && wishes.catalog.shelves.listed.length === 0
+      ? Effect.void
+      : withinHandshake(config, restore(session, wishes), () => ({
+        detail: "the server did not give its lists and subscriptions again"
+      }))
+  )
 
 /** A server that comes back is not asked for hundreds of them at once. */
 const subscriptionsAtOnce = 8

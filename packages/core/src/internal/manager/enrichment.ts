@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { CallOptions } from "../../McpConnection.js"
+import type * as McpError from "../../McpError.js"
 import type { Connection } from "../connection/connection.js"
 import * as Operations from "../connection/operations.js"
 import type { Waited } from "../engine/calls.js"
@@ -17,26 +18,30 @@ const patience = "5 seconds"
 
 const tooLate = () => Effect.fail({ message: "it did not answer in time" })
 
-export const enrich = (connection: Connection, lists: boolean): Effect.Effect<void> =>
-  Effect.flatMap(connection.state, (state) => {
-    if (state._tag !== "Ready" && state._tag !== "Degraded") return Effect.void
-    const { prompts, resources } = state.info.capabilities
-    const { config, owner: { catalog } } = connection
-    const wished = [
-      ...(lists && prompts !== undefined ? [catalog.readUnattended("prompts")] : []),
-      ...(lists && resources !== undefined
-        ? [catalog.readUnattended("resources"), catalog.readUnattended("templates")]
-        : []),
-      ...(resources?.subscribe === true ? config.subscriptions ?? [] : []).map((uri) =>
-        Operations.subscribe(connection, uri, unattended)
+/** Nothing where the server offers nothing else. */
+export const enrichment = (connection: Connection, lists: boolean): Effect.Effect<void> | undefined => {
+  const wished = wishes(connection, lists)
+  return wished.length === 0 ? undefined : together(
+    wished,
+    (effect) =>
+      Effect.catchAll(
+        inTime(effect, patience, tooLate),
+        (error) => Effect.logDebug(`something that it offers is not known: ${error.message}`)
       )
-    ]
-    return Effect.asVoid(together(
-      wished,
-      (effect) =>
-        Effect.catchAll(
-          inTime(effect as Effect.Effect<unknown, { readonly message: string }>, patience, tooLate),
-          (error) => Effect.logDebug(`something that it offers is not known: ${error.message}`)
-        )
-    ))
-  }).pipe(Effect.annotateLogs("mcp.server", connection.server))
+  ).pipe(Effect.annotateLogs("mcp.server", connection.server), Effect.asVoid)
+}
+
+const wishes = (connection: Connection, lists: boolean): ReadonlyArray<Effect.Effect<unknown, McpError.McpError>> => {
+  const { config, owner: { catalog, state } } = connection
+  if (state._tag !== "Ready" && state._tag !== "Degraded") return []
+  const { prompts, resources } = state.info.capabilities
+  return [
+    ...(lists && prompts !== undefined ? [catalog.readUnattended("prompts")] : []),
+    ...(lists && resources !== undefined
+      ? [catalog.readUnattended("resources"), catalog.readUnattended("templates")]
+      : []),
+    ...(resources?.subscribe === true ? config.subscriptions ?? [] : []).map((uri) =>
+      Operations.subscribe(connection, uri, unattended)
+    )
+  ]
+}

@@ -22,7 +22,7 @@ import type { Internal } from "../catalog/catalog.js"
 import type { Connection } from "../connection/connection.js"
 import * as Reasons from "../connection/reasons.js"
 import { inTime, within } from "../within.js"
-import { enrich } from "./enrichment.js"
+import { enrichment } from "./enrichment.js"
 import type { Declared } from "./lineup.js"
 import { connectTimeoutOf, type Settings } from "./settings.js"
 import { statusOf } from "./status.js"
@@ -332,7 +332,8 @@ export class Entry {
     const { connection } = this
     if (connection !== undefined && connection.owner.live !== undefined) {
       this.enriched = connection
-      this.parts.fork(enrich(connection, this.parts.settings.enrich))
+      const asking = enrichment(connection, this.parts.settings.enrich)
+      if (asking !== undefined) this.parts.fork(asking)
     }
     return Effect.void
   })

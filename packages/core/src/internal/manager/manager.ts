@@ -286,10 +286,8 @@ class Servers {
 
   /** Until every attempt has ended. */
   private outcomes(entries: ReadonlyArray<Entry>): Effect.Effect<void> {
-    return Effect.asVoid(together(
-      entries,
-      ({ attempt }) => attempt === undefined ? Effect.void : Deferred.await(attempt.outcome)
-    ))
+    const attempts = entries.flatMap(({ attempt }) => attempt === undefined ? [] : [attempt])
+    return Effect.forEach(attempts, ({ outcome }) => Deferred.await(outcome), { discard: true })
   }
 
   /** Until every attempt has ended, or the gate is open and the server has something to show. */
