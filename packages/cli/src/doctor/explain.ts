@@ -177,6 +177,8 @@ const unavailable = (error: McpError.ConnectionUnavailable, surroundings: Surrou
       ])
     case "Released":
       return Words.advice(`${server} is closed`, said, ["Connect it again."])
+    case "Connecting":
+      return Words.advice(`${server} is not connected yet`, said, ["Try again in a moment."])
     case "CrashLoop":
       return Words.advice(`${server} keeps crashing`, said, ["See why: mcp-runtime doctor"])
   }

@@ -13,6 +13,7 @@ import {
   begun,
   failure,
   following,
+  isDone,
   type Line,
   listed,
   managed,
@@ -180,5 +181,32 @@ describe("a manager that is closed for good", () => {
       for (const asked of ["a__x", { server: "a", tool: "x" }]) {
         assert.deepInclude((yield* failed(made.for().call(asked))).error, { reason: "Released", server: "a" })
       }
+    }))
+})
+
+describe("a server that is away", () => {
+  it.scoped("while it is restarted or after it was disconnected: whoever had the name of its tool is told why, and another one nothing", () =>
+    Effect.gen(function*() {
+      const [a, b] = (yield* servers({ a: ["x"], b: ["x"] })) as [Server, Server]
+      const { manager, toolset } = yield* managed([a, b])
+      const box = toolset.for()
+      yield* box.list
+      yield* manager.disconnect("b")
+      const gone = yield* failed(box.call("b__x"))
+      assert(gone.error instanceof McpError.ConnectionUnavailable, gone.error._tag)
+      assert.strictEqual(gone.error.reason, "Disabled")
+      a.way = "hangs at start"
+      const reloading = yield* begun(
+        manager.reload([{ ...a.config, args: ["--other"] } as never, b.config])
+      )
+      assert.isFalse(yield* isDone(reloading))
+      const { error, text } = yield* failed(box.call("a__x"))
+      assert(error instanceof McpError.ConnectionUnavailable, error._tag)
+      assert.deepStrictEqual([error.server, error.reason, error.executed], ["a", "Connecting", "no"])
+      assert.include(text, "try")
+      for (const asked of ["a__y", "c__x"]) {
+        assert.strictEqual((yield* failed(box.call(asked))).error._tag, "ToolNotFound")
+      }
+      assert.strictEqual((yield* failed(toolset.for().call("a__x"))).error._tag, "ToolNotFound")
     }))
 })

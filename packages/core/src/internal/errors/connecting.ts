@@ -147,8 +147,8 @@ export class VersionMismatch extends Schema.TaggedError<VersionMismatch>("@mcp-r
 }
 
 /**
- * There is no connection, and none is tried now: it is disabled, it was closed for good, or its server keeps crashing.
- * Nothing was sent.
+ * There is no connection that could be used: it is disabled, it was closed for good, its server keeps crashing, or, for a toolset,
+ * is just being connected. Nothing was sent.
  *
  * @since 0.1.0
  * @category errors
@@ -158,7 +158,7 @@ export class ConnectionUnavailable
     "ConnectionUnavailable",
     {
       ...common,
-      reason: Schema.Literal("Disabled", "Released", "CrashLoop"),
+      reason: Schema.Literal("Disabled", "Released", "CrashLoop", "Connecting"),
       detail: Schema.String,
       retryAfterMillis: optional(Schema.Number)
     }

@@ -224,7 +224,10 @@ export class Calls<Request, R, A, E> {
         if (shown !== undefined) return yield* this.unlessMoved(asked, shown, table)
       }
       const end = yield* this.parts.source.end
-      return yield* end === undefined ? Refusals.notFound(asked) : Refusals.ended(asked, end)
+      if (end !== undefined) return yield* Refusals.ended(asked, end)
+      const server = typeof asked === "string" ? this.visible.serverOf(asked) : asked.server
+      const absence = server === undefined ? undefined : yield* this.parts.source.absence(server)
+      return yield* absence ?? Refusals.notFound(asked)
     })
   }
 

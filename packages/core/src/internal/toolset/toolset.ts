@@ -167,6 +167,11 @@ export class Visible<Request, R, A, E> {
     return before !== undefined && before.id !== tool.id
   }
 
+  /** Whose tool this name was handed out for. */
+  serverOf(name: string): string | undefined {
+    return this.handedOut && byName(this.handedOut.list.tools).get(name)?.server
+  }
+
   /** The tools that the filters show, under their names. */
   private shown(table: Table, lists: ToolLists): Effect.Effect<ReadonlyArray<AgentTool>, ListError, R> {
     const asking = lists.find((_) => this.isMissingFor(_.server))
