@@ -36,6 +36,9 @@ export const encode = <K extends Catalog.Kind>(
   try {
     for (let i = 0; i < items.length; i++) {
       const item: string | undefined = JSON.stringify(items[i])
+      if (item?.includes("null") === true && hasInfinity(items[i])) {
+        return { problem: "a number in it is too large to be written" }
+      }
       if (text.length + (item?.length ?? 0) + 3 > maxText) return { problem: `it is larger than ${maxText} characters` }
       text += `${i === 0 ? "" : ","}${item ?? "null"}`
     }
@@ -44,6 +47,12 @@ export const encode = <K extends Catalog.Kind>(
   }
   return { text: `${text}]}` }
 }
+
+/** What a server has written as `1e999` would be written as `null`, and be another schema when it is read again. */
+const hasInfinity = (value: unknown): boolean =>
+  typeof value === "object" && value !== null
+    ? Object.values(value).some(hasInfinity)
+    : value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY
 
 export interface Expected {
   readonly key: string
