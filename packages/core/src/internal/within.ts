@@ -72,7 +72,8 @@ export const forkBounded = (effect: Effect.Effect<unknown>): Effect.Effect<void,
 /**
  * As whichever ends first; the other one is interrupted. Where the caller can't be interrupted (a finalizer, say) the two
  * still can: `Effect.raceFirst` would wait there for the one that never ends. The first one begins at once, and where it needs no
- * waiting the other one never does: most bounds are never needed.
+ * waiting the other one never does: most bounds are never needed. Hundreds of them within each other, of which none waits, would
+ * be too deep for the stack.
  */
 export const firstOf = <A, E, R, A2, E2, R2>(
   one: Effect.Effect<A, E, R>,

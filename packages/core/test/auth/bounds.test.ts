@@ -2,7 +2,7 @@ import { KeyValueStore } from "@effect/platform"
 import * as PlatformError from "@effect/platform/Error"
 import { assert, describe, it } from "@effect/vitest"
 import type { McpConfig } from "@mcp-runtime/core"
-import { McpAuth, McpConnection, McpSession, McpTransport } from "@mcp-runtime/core"
+import { McpAuth, McpConnection, McpError, McpSession, McpTransport } from "@mcp-runtime/core"
 import { Cause, Deferred, Effect, Either, Exit, Fiber, Layer, Logger, Scope, Stream, TestClock } from "effect"
 import { generateKeyPairSync, verify } from "node:crypto"
 import { inspect } from "node:util"
@@ -59,6 +59,46 @@ describe("a person is asked in the background", () => {
         assert.strictEqual(world.count("authorize"), 1)
       }).pipe(Effect.provide(auth(world, World.tokens(), person(world))), Effect.scoped)
     }))
+
+  for (const when of ["while it opens", "when it has been refused"] as const) {
+    it.scoped(`new credentials ${when}, which are refused each time, are tried once in a second at most`, () =>
+      Effect.gen(function*() {
+        let opened = 0
+        const listeners = new Set<() => void>()
+        const tell = Effect.sync(() => [...listeners].forEach((listener) => listener()))
+        const channel: McpTransport.Channel = {
+          config: yield* decoded(),
+          followCredentials: (listener) => {
+            listeners.add(listener)
+            return () => listeners.delete(listener)
+          },
+          open: () =>
+            Effect.suspend(() => {
+              opened++
+              const told = when === "while it opens" ? tell : Effect.forkDaemon(Effect.zipRight(settle, tell))
+              return Effect.zipRight(
+                told,
+                new McpError.Unauthorized({ server: "secured", operation: "open", executed: "no" })
+              )
+            })
+        }
+        yield* Effect.gen(function*() {
+          const connection = yield* connected()
+          yield* Effect.flip(connection.awaitReady)
+          yield* Effect.repeatN(settle, 3)
+          // At once where they are new.
+          assert.strictEqual(opened, 2)
+          for (let i = 0; i < 20; i++) {
+            yield* TestClock.adjust("500 millis")
+            yield* settle
+          }
+          assert.isAtMost(opened, 12)
+        }).pipe(
+          Effect.provide(Layer.succeed(McpTransport.McpTransport, { channel: () => Effect.succeed(channel) })),
+          Effect.scoped
+        )
+      }))
+  }
 
   it.scoped("a refusal by the person is not asked about at once again, and three times is enough", () =>
     Effect.gen(function*() {

@@ -2,7 +2,7 @@
  * Waiting with a bound, on the Effect clock, also in a finalizer.
  *
  * The core has the like for itself. Another package can't import it: it would have to be public there, and concerns no
- * application. `within` says less here than it does there.
+ * application. `within` says less here than it does there, and of two the other one begins here at once, too.
  */
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"

@@ -76,7 +76,9 @@ export class Lifecycle {
   /** What the application does not show costs nothing, and takes nothing from what it shows. */
   private line(level: LogLevel.LogLevel, step: string, text: () => string): Effect.Effect<void> {
     return Effect.withFiberRuntime((fiber) => {
-      if (LogLevel.greaterThan(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), level)) return Effect.void
+      const isShown = level !== LogLevel.None &&
+        !LogLevel.greaterThan(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), level)
+      if (!isShown) return Effect.void
       const leftOut = this.take()
       if (leftOut === undefined) return Effect.void
       return Effect.logWithLevel(level, leftOut === 0 ? text() : `${text()} (${leftOut} lines before it were left out)`)

@@ -12,7 +12,7 @@
  * | `Lost`     | it is closed or drains; a try      | -                             | -                                               |
  * | `Shaken`   | `Degraded`, and pings until heard  | -                             | -                                               |
  * | `Suspected` | a ping                            | -                             | -                                               |
- * | `Due`      | a ping                             | -                             | the next try                                    |
+ * | `Due`      | a ping                             | -                             | the next try, also with new credentials         |
  * | `Authorized` | a ping, if a call was refused    | one more, if it is refused    | a try, if it was refused                        |
  * | `Idle`     | everything is closed               | -                             | -                                               |
  * | `Command`  | at any moment: `close`, `reconnect`, `disable`, `enable`                                             |
@@ -116,6 +116,8 @@ export class Owner {
   private unfollow: (() => void) | undefined = undefined
   /** Whether there have been new ones since the try began that is under way: it may not have had them. */
   private authorizedMeanwhile = false
+  /** When the last try with new ones began. */
+  private authorizedAt = Number.NEGATIVE_INFINITY
 
   /** What measures how long something takes. */
   readonly steady: Steady
@@ -471,6 +473,7 @@ export class Owner {
   private onDue(): Effect.Effect<void> {
     const { live } = this
     if (live === undefined) {
+      if (this.state._tag === "NeedsAuthorization") return this.tryAuthorized()
       if (this.state._tag !== "Reconnecting") return Effect.void
       return this.isWanted ? this.begin() : this.rest
     }
@@ -515,10 +518,19 @@ export class Owner {
   private onAuthorized(): Effect.Effect<void> {
     const { live } = this
     this.authorizedMeanwhile = this.sessions.isTrying
-    if (live === undefined) return this.state._tag === "NeedsAuthorization" ? this.begin() : Effect.void
+    if (live === undefined) return this.state._tag === "NeedsAuthorization" ? this.tryAuthorized() : Effect.void
     return live.unauthorized === undefined
       ? Effect.void
       : this.ask(live)
+  }
+
+  /** Credentials that are given and refused again and again are not tried without a pause. */
+  private tryAuthorized(): Effect.Effect<void> {
+    const now = this.steady.now()
+    const soonest = this.authorizedAt + leastBetweenTries - now
+    if (soonest > 0) return this.alarm.in(soonest)
+    this.authorizedAt = now
+    return this.begin()
   }
 
   private onIdle(live: Live): Effect.Effect<void> {
