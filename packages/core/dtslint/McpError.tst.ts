@@ -49,7 +49,7 @@ describe("McpError", () => {
     expect<McpError.OutcomeUnknown["error"]["_tag"]>().type.toBe<
       "ConnectionClosed" | "HttpError" | "ProtocolViolation" | "RequestTimeout" | "ResponseLost"
     >()
-    expect<McpError.ConnectionUnavailable["reason"]>().type.toBe<"Disabled" | "Released" | "CrashLoop">()
+    expect<McpError.ConnectionUnavailable["reason"]>().type.toBe<"Disabled" | "Released" | "CrashLoop" | "Connecting">()
     expect<McpError.RequestTimeout["kind"]>().type.toBe<"idle" | "total" | "handshake" | "send" | "wait">()
   })
 })
