@@ -19,6 +19,22 @@ const counting = () => {
   return { now, busy }
 }
 
+/** So many that need a while to end: whoever interrupts waits until they have. */
+const interruptedAndAwaited = (count: number, all: (slow: Effect.Effect<never>) => Effect.Effect<unknown>) =>
+  Effect.gen(function*() {
+    const { busy, now } = counting()
+    const cleaned = yield* Deferred.make<void>()
+    const running = yield* Effect.fork(all(busy(Effect.onInterrupt(Effect.never, () => Deferred.await(cleaned)))))
+    yield* settled
+    assert.strictEqual(now.running, count)
+    const ended = yield* Effect.fork(Fiber.interrupt(running))
+    yield* settled
+    assert.strictEqual((yield* ended.poll)._tag, "None")
+    yield* Deferred.succeed(cleaned, undefined)
+    assert.isTrue(Exit.isInterrupted(yield* Fiber.join(ended)))
+    assert.strictEqual(now.running, 0)
+  })
+
 describe("together", () => {
   it.effect("gives what they succeed with, in the order of the items, and has no more of them at once than it may", () =>
     Effect.gen(function*() {
@@ -68,21 +84,7 @@ describe("together", () => {
     }))
 
   it.effect("an interruption ends all of them, and they are waited for", () =>
-    Effect.gen(function*() {
-      const { busy, now } = counting()
-      const cleaned = yield* Deferred.make<void>()
-      const all = yield* Effect.fork(
-        together([0, 1, 2], () => busy(Effect.onInterrupt(Effect.never, () => Deferred.await(cleaned))))
-      )
-      yield* settled
-      assert.strictEqual(now.running, 3)
-      const ended = yield* Effect.fork(Fiber.interrupt(all))
-      yield* settled
-      assert.strictEqual((yield* ended.poll)._tag, "None")
-      yield* Deferred.succeed(cleaned, undefined)
-      yield* Fiber.join(ended)
-      assert.strictEqual(now.running, 0)
-    }))
+    interruptedAndAwaited(3, (slow) => together([0, 1, 2], () => slow)))
 
   it.effect("nothing begins after an interruption, also where an item makes its fiber forget that it is interrupted", () =>
     Effect.gen(function*() {
@@ -161,20 +163,7 @@ describe("the first of two", () => {
     }))
 
   it.effect("an interruption of whoever waits ends both, and they are waited for", () =>
-    Effect.gen(function*() {
-      const { busy, now } = counting()
-      const cleaned = yield* Deferred.make<void>()
-      const slow = busy(Effect.onInterrupt(Effect.never, () => Deferred.await(cleaned)))
-      const both = yield* Effect.fork(firstOf(slow, slow))
-      yield* settled
-      assert.strictEqual(now.running, 2)
-      const ended = yield* Effect.fork(Fiber.interrupt(both))
-      yield* settled
-      assert.strictEqual((yield* ended.poll)._tag, "None")
-      yield* Deferred.succeed(cleaned, undefined)
-      assert.isTrue(Exit.isInterrupted(yield* Fiber.join(ended)))
-      assert.strictEqual(now.running, 0)
-    }))
+    interruptedAndAwaited(2, (slow) => firstOf(slow, slow)))
 
   it.effect("where whoever waits can't be interrupted, the two still can", () =>
     Effect.gen(function*() {

@@ -1,6 +1,7 @@
 /**
  * Waiting with a bound, on the Effect clock, also in a finalizer.
  */
+import type * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -85,10 +86,8 @@ export const firstOf = <A, E, R, A2, E2, R2>(
       race.run(one)
       if (race.first === undefined) race.run(other)
       if (race.isOver) return race.first!
-      const over = Effect.catchAllCause(restore(race.over), (cause) =>
-        Effect.zipRight(race.stop, Effect.failCause(cause)))
-      return Effect.flatMap(over, () =>
-        race.first!)
+      const stop = (cause: Cause.Cause<never>) => Effect.zipRight(race.stop, Effect.failCause(cause))
+      return Effect.flatMap(Effect.catchAllCause(restore(race.over), stop), () => race.first!)
     })
   )
 
@@ -121,12 +120,16 @@ class Race<A, E, R> {
     return this.running === 0
   }
 
-  readonly over: Effect.Effect<void> = Effect.async<void>((resume) => {
-    if (this.isOver) return resume(Effect.void)
-    this.tell = () => resume(Effect.void)
-  })
+  get over(): Effect.Effect<void> {
+    return Effect.async((resume) => {
+      if (this.isOver) return resume(Effect.void)
+      this.tell = () => resume(Effect.void)
+    })
+  }
 
-  readonly stop: Effect.Effect<void> = Effect.suspend(() => Fiber.interruptAll(this.fibers))
+  get stop(): Effect.Effect<void> {
+    return Fiber.interruptAll(this.fibers)
+  }
 }
 
 /**

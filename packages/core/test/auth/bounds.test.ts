@@ -92,6 +92,7 @@ describe("a person is asked in the background", () => {
             yield* TestClock.adjust("500 millis")
             yield* settle
           }
+          assert.isAtLeast(opened, 11)
           assert.isAtMost(opened, 12)
         }).pipe(
           Effect.provide(Layer.succeed(McpTransport.McpTransport, { channel: () => Effect.succeed(channel) })),

@@ -130,6 +130,39 @@ describe("what an operator is told of a connection", () => {
       assert.isTrue(lines.some((_) => /\(\d+ lines before it were left out\)/.test(_.text)))
     }))
 
+  /** Seven quiet lives of three lines each, more than are shown at once, and then a loss. */
+  const quietThenLost = (level: LogLevel.LogLevel, logLifecycle?: LogLevel.LogLevel) =>
+    Effect.gen(function*() {
+      const { keeping, lines, steps } = logged()
+      yield* Effect.gen(function*() {
+        const { connection, server } = yield* connect(stdio, {}, logLifecycle === undefined ? {} : { logLifecycle })
+        for (let i = 0; i < 7; i++) {
+          yield* echo(connection)
+          yield* connection.close
+        }
+        yield* echo(connection)
+        yield* connection.hold
+        yield* server.disconnect()
+        yield* server.awaitStats((_) => _.opened === 9)
+        yield* settled
+      }).pipe(Logger.withMinimumLogLevel(level), keeping)
+      return { lines, steps: steps() }
+    })
+
+  it.scoped("what is not shown takes nothing from what is", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual((yield* quietThenLost(LogLevel.Info)).steps, ["WARN lost", "INFO back"])
+      const all = yield* quietThenLost(LogLevel.All)
+      assert.isAtMost(all.lines.length, 12)
+    }))
+
+  it.scoped("a quiet life is not told at all where no level is wished", () =>
+    Effect.gen(function*() {
+      for (const level of [LogLevel.All, LogLevel.Info]) {
+        assert.deepStrictEqual((yield* quietThenLost(level, LogLevel.None)).steps, ["WARN lost", "INFO back"])
+      }
+    }))
+
   it.scoped("nonsense of a server is for whoever debugs, and told at a falling rate", () =>
     Effect.gen(function*() {
       const { keeping, lines } = logged()

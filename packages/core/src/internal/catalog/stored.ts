@@ -52,7 +52,7 @@ export const encode = <K extends Catalog.Kind>(
 const hasInfinity = (value: unknown): boolean =>
   typeof value === "object" && value !== null
     ? Object.values(value).some(hasInfinity)
-    : value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY
+    : typeof value === "number" && !Number.isFinite(value)
 
 export interface Expected {
   readonly key: string

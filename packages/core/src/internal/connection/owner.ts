@@ -400,11 +400,10 @@ export class Owner {
   private onTryFailed(error: McpError.McpError): Effect.Effect<void> {
     this.lastError = error
     if (Reasons.needsPerson(error)) {
-      const { authorizedMeanwhile } = this
-      return Effect.zipRight(
-        this.stop({ _tag: "NeedsAuthorization", since: this.now(), error }, error),
-        Effect.suspend(() => authorizedMeanwhile ? this.onAuthorized() : Effect.void)
-      )
+      const stopped = this.stop({ _tag: "NeedsAuthorization", since: this.now(), error }, error)
+      return this.authorizedMeanwhile
+        ? Effect.zipRight(stopped, Effect.suspend(() => this.tryAuthorized()))
+        : stopped
     }
     if (Reasons.isFinal(error)) {
       return this.stop({ _tag: "Failed", since: this.now(), error, retryAt: undefined }, error)

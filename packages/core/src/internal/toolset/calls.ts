@@ -226,8 +226,8 @@ export class Calls<Request, R, A, E> {
       const end = yield* this.parts.source.end
       if (end !== undefined) return yield* Refusals.ended(asked, end)
       const server = typeof asked === "string" ? this.visible.serverOf(asked) : asked.server
-      const absence = server === undefined ? undefined : yield* this.parts.source.absence(server)
-      return yield* absence ?? Refusals.notFound(asked)
+      const away = server === undefined ? undefined : yield* this.parts.source.away(server)
+      return yield* (away && Refusals.away(away)) ?? Refusals.notFound(asked)
     })
   }
 

@@ -4,9 +4,11 @@
  * Owns: which error says so, and whom it is about. Nothing has run.
  */
 import * as McpError from "../../McpError.js"
+import type { ServerStatus } from "../../McpManager.js"
 import type { PendingApproval } from "../../ToolApproval.js"
 import type { ToolIdentity } from "../../ToolNaming.js"
 import type { AgentTool } from "../../Toolset.js"
+import * as Errors from "../engine/errors.js"
 import { owners } from "../errors/owners.js"
 
 /** A tool, by its name or by what tells it. */
@@ -39,14 +41,27 @@ const ownerOf = (asked: Asked): string =>
 export const ended = (
   asked: Asked,
   { detail, reason }: McpError.ConnectionUnavailable
+): McpError.ConnectionUnavailable => unavailable(ownerOf(asked), reason, detail)
+
+/** Its server is not there for the moment; nothing where that is not why. */
+export const away = ({ error, name, phase }: ServerStatus): McpError.McpError | undefined => {
+  switch (phase) {
+    case "connecting":
+      return unavailable(name, "Connecting", "it is being connected")
+    case "disabled":
+    case "disconnected":
+      return unavailable(name, "Disabled", `it is ${phase}`)
+    default:
+      return error && Errors.about(error, "tools/call", "no")
+  }
+}
+
+const unavailable = (
+  server: string,
+  reason: McpError.ConnectionUnavailable["reason"],
+  detail: string
 ): McpError.ConnectionUnavailable =>
-  new McpError.ConnectionUnavailable({
-    server: ownerOf(asked),
-    operation: "tools/call",
-    executed: "no",
-    reason,
-    detail
-  })
+  new McpError.ConnectionUnavailable({ server, operation: "tools/call", executed: "no", reason, detail })
 
 /** The same for a tool that does not exist and for one that is not shown. */
 export const notFound = (asked: Asked, detail = "it is not among the tools that may be used"): McpError.ToolNotFound =>

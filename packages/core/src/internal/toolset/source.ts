@@ -15,7 +15,6 @@ import type { Manager, ManagerState, Phase, ServerStatus } from "../../McpManage
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { Source } from "../../Toolset.js"
 import * as Connections from "../connection/connection.js"
-import * as Errors from "../engine/errors.js"
 import * as Glance from "../manager/glance.js"
 import * as ManagerLists from "../manager/lists.js"
 import { whenever } from "../whenever.js"
@@ -35,8 +34,8 @@ export interface ToolSource {
   readonly changes: Stream.Stream<Offered>
   /** Why all of it is closed for good. */
   readonly end: End
-  /** Why nothing of this server is listed now, where it may be at other times. */
-  readonly absence: (server: string) => Effect.Effect<McpError.McpError | undefined>
+  /** A server that is wanted, and of which nothing is listed now. */
+  readonly away: (server: string) => Effect.Effect<ServerStatus | undefined>
 }
 
 export interface Offered {
@@ -89,35 +88,14 @@ const over = (
         (state) => Effect.map(lists.current, (lists) => ({ lists, unknown: problems.unknownTo(state.servers) }))
       ),
     end,
-    absence: (server) =>
-      Effect.map(some.servers.state, ({ active, servers }) => {
-        const isOurs = only === undefined || only.has(server)
-        const status = servers.find((_) => _.name === server)
-        return status === undefined || !isOurs || active.includes(server) ? undefined : absenceOf(status)
-      })
+    away: (server) =>
+      Effect.map(
+        servers.state,
+        ({ active, servers }) =>
+          only?.has(server) === false || active.includes(server) ? undefined : servers.find((_) => _.name === server)
+      )
   }
 }
-
-const absenceOf = ({ error, name, phase }: ServerStatus): McpError.McpError | undefined => {
-  switch (phase) {
-    case "connecting":
-      return unavailable(name, "Connecting", "it is being connected")
-    case "disabled":
-    case "disconnected":
-      return unavailable(name, "Disabled", `it is ${phase}`)
-    default:
-      return error && Errors.about(error, operation, "no")
-  }
-}
-
-const operation = "tools/call"
-
-const unavailable = (
-  server: string,
-  reason: McpError.ConnectionUnavailable["reason"],
-  detail: string
-): McpError.ConnectionUnavailable =>
-  new McpError.ConnectionUnavailable({ server, operation, executed: "no", reason, detail })
 
 /** As if no other servers were active. What is known of the same state is the same value. */
 const someOf = (only: ReadonlySet<string>): (all: ManagerState) => ManagerState => {

@@ -42,7 +42,7 @@ const idlePlaces = 64
 /** A message on its way, with who wants to know that it was accepted. */
 interface Entry {
   readonly message: McpProtocol.JsonRpcMessage
-  /** Until the pipe has it. */
+  /** Until it is written. */
   line: string
   readonly bytes: number
   readonly sent: Sent | undefined
@@ -71,20 +71,22 @@ class Batch {
     if (sent !== undefined) this.awaited = true
   }
 
-  get text(): string {
+  /** The text of all of them, which is not kept: it is written once, or never. */
+  takeText(): string {
     let text = ""
-    for (let place = 0; place < this.used; place++) {
-      const entry = this.entries[place]
-      if (entry !== undefined) text += `${entry.line}\n`
-    }
+    this.forEach((entry) => {
+      text += `${entry.line}\n`
+      entry.line = ""
+    })
+    this.places = undefined
     return text
   }
 
   /** In their order. */
-  forEach(use: (message: McpProtocol.JsonRpcMessage, sent: Sent | undefined) => void): void {
+  forEach(use: (entry: Entry, place: number) => void): void {
     for (let place = 0; place < this.used; place++) {
       const entry = this.entries[place]
-      if (entry !== undefined) use(entry.message, entry.sent)
+      if (entry !== undefined) use(entry, place)
     }
   }
 
@@ -110,25 +112,15 @@ class Batch {
 
   private placesOfRequests(): Map<McpProtocol.RequestId, number> {
     const places = new Map<McpProtocol.RequestId, number>()
-    for (let place = 0; place < this.used; place++) {
-      const message = this.entries[place]?.message
-      if (message !== undefined && isRequest(message)) places.set(message.id, place)
-    }
+    this.forEach(({ message }, place) => {
+      if (isRequest(message)) places.set(message.id, place)
+    })
     return places
-  }
-
-  /** The pipe has the text now. */
-  handedOver(): void {
-    for (let place = 0; place < this.used; place++) {
-      const entry = this.entries[place]
-      if (entry !== undefined) entry.line = ""
-    }
-    this.places = undefined
   }
 
   clear(): void {
     if (this.used > idlePlaces) this.entries = []
-    else for (let place = 0; place < this.used; place++) this.entries[place] = undefined
+    else this.entries.fill(undefined, 0, this.used)
     this.places = undefined
     this.used = 0
     this.count = 0
@@ -230,7 +222,7 @@ export class StdinWriter {
     this.writing = new Batch()
     if (writing.count === 0) return
     const error = refusal(ofAll, "maybe")
-    writing.forEach((message, sent) => {
+    writing.forEach(({ message, sent }) => {
       // A request that may have been written gets its error with the end of the session.
       if (!isRequest(message)) sent?.(error)
     })
@@ -243,7 +235,7 @@ export class StdinWriter {
     if (waiting.count === 0) return
     // To make one for each would take seconds where many wait. Who is told knows what was sent.
     const error = this.refusal(ofAll, "no")
-    waiting.forEach((message, sent) => this.fail(message, sent, error))
+    waiting.forEach(({ message, sent }) => this.fail(message, sent, error))
   }
 
   /** The pipe has taken the last write as a whole, although that is told only after this turn of the event loop. */
@@ -270,9 +262,9 @@ export class StdinWriter {
     this.busy = true
     this.lastJoined = batch.count
     this.unconfirmed++
-    this.stream.write(batch.text, "utf8", this.written)
+    this.stream.write(batch.takeText(), "utf8", this.written)
     // The first attempt is made at once. When that fails, not one byte has left us.
-    if (this.stream.errored === null) return batch.handedOver()
+    if (this.stream.errored === null) return
     this.writing = this.waiting
     this.waiting = batch
     this.hold()
@@ -318,7 +310,7 @@ export class StdinWriter {
 }
 
 const tellAccepted = (batch: Batch | undefined): void => {
-  batch?.forEach((message, sent) => {
+  batch?.forEach(({ message, sent }) => {
     if (!isRequest(message)) sent?.(undefined)
   })
 }
