@@ -109,6 +109,14 @@ describe("what a command writes", () => {
       )
     })))
 
+  it.live("S19: each has a mark of its own, by which it is found if this application is killed while it starts it", () =>
+    LeakCheck.scoped(Effect.gen(function*() {
+      const mark = run(`echo "<$MCP_RUNTIME_START>"`)
+      const marks = new Set([yield* mark, yield* mark])
+      assert.isFalse(marks.has("<>"))
+      assert.strictEqual(marks.size, 2)
+    })))
+
   it.live("one that leaves something behind that holds its output open is not waited for", () =>
     LeakCheck.scoped(Effect.gen(function*() {
       const file = join(yield* directory, "pids")

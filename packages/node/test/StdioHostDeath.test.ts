@@ -30,13 +30,17 @@ interface Host {
   readonly ended: Effect.Effect<number | string | null>
 }
 
-/** Starts the application and waits until its servers run. */
-const startHost = (then: "stay" | "exit" | "throw" | "close") =>
+/** A mark for servers. Where a test fails, it is the test that ends them. */
+const marked = Effect.acquireRelease(
+  Effect.sync(() => randomUUID()),
+  (mark) => Effect.sync(() => markedWith(mark).forEach((pid) => process.kill(pid, "SIGKILL")))
+)
+
+const run = (then: string, servers: ReadonlyArray<string>) =>
   Effect.gen(function*() {
-    const mark = randomUUID()
     const child = spawn(
       process.execPath,
-      ["--import", "tsx", "--conditions=@mcp-runtime/source", hostScript, then, ...inputs(`MCP_TEST_HOST=${mark}`)],
+      ["--import", "tsx", "--conditions=@mcp-runtime/source", hostScript, then, ...servers],
       { stdio: ["ignore", "pipe", "pipe"] }
     )
     let output = ""
@@ -46,16 +50,24 @@ const startHost = (then: "stay" | "exit" | "throw" | "close") =>
     child.stderr.on("data", (chunk) => errors += String(chunk))
     child.on("exit", (code, signal) => ending = signal ?? code)
     yield* Effect.addFinalizer(() => Effect.sync(() => child.kill("SIGKILL")))
-    yield* until("the application is ready", () => output.includes("ready") || ending !== undefined)
-    const watchdogs = /ready (.*)/.exec(output)?.[1]?.split(" ").map(Number) ?? []
-    assert.strictEqual(watchdogs.length, 1, `${output}${errors}`)
-    const host: Host = {
+    return {
       pid: child.pid!,
-      watchdog: watchdogs[0]!,
-      mark: `MCP_TEST_HOST=${mark}`,
       output: () => output,
+      errors: () => errors,
+      hasEnded: () => ending !== undefined,
       ended: Effect.map(until("the application has ended", () => ending !== undefined), () => ending!)
     }
+  })
+
+/** Starts the application and waits until its servers run. */
+const startHost = (then: "stay" | "exit" | "throw" | "close") =>
+  Effect.gen(function*() {
+    const mark = randomUUID()
+    const { ended, errors, hasEnded, output, pid } = yield* run(then, inputs(`MCP_TEST_HOST=${mark}`))
+    yield* until("the application is ready", () => output().includes("ready") || hasEnded())
+    const watchdogs = /ready (.*)/.exec(output())?.[1]?.split(" ").map(Number) ?? []
+    assert.strictEqual(watchdogs.length, 1, `${output()}${errors()}`)
+    const host: Host = { pid, watchdog: watchdogs[0]!, mark: `MCP_TEST_HOST=${mark}`, output, ended }
     return host
   })
 
@@ -79,6 +91,34 @@ describe("StdioTransport: the application dies", () => {
         yield* allDead(host)
       })))
   }
+
+  const starts = {
+    "its first server": [["keepalive", "ignoreterm"]],
+    "one more, after others": [["keepalive"], ["keepalive", "ignoreterm"], ["keepalive", "ignoreterm"]]
+  } satisfies { readonly [what: string]: ReadonlyArray<ReadonlyArray<StdioFixture.Flag>> }
+  for (const [what, servers] of Object.entries(starts)) {
+    for (const [how, make] of [["", StdioFixture.config], [" behind a shell", StdioFixture.wrapped]] as const) {
+      it.live(`S19: killed in the moment in which it starts ${what}${how}, it leaves no server`, () =>
+        Effect.scoped(Effect.gen(function*() {
+          const mark = yield* marked
+          const env = { MCP_TEST_HOST: mark }
+          const host = yield* run("killed", servers.map((flags) => JSON.stringify(make(flags, { env }))))
+          assert.strictEqual(yield* host.ended, "SIGKILL")
+          yield* until("all servers are dead", () => markedWith(mark).length === 0)
+        })))
+    }
+  }
+
+  it.live("S19: killed in the moment in which a start fails, it leaves no server", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const mark = yield* marked
+      const env = { MCP_TEST_HOST: mark }
+      const missing = { transport: "stdio", name: "missing", command: "/no/such/program", env }
+      const servers = [StdioFixture.config(["keepalive"], { env }), missing].map((_) => JSON.stringify(_))
+      const host = yield* run("killed", servers)
+      assert.strictEqual(yield* host.ended, "SIGKILL")
+      yield* until("all servers are dead", () => markedWith(mark).length === 0)
+    })))
 
   it.live("S19: process.exit without a close leaves no server", () =>
     Effect.scoped(Effect.gen(function*() {

@@ -109,7 +109,7 @@ describe("StdioTransport: start", () => {
           )
 
         const minimal = yield* environmentOf({})
-        const allowed = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "MCP_TEST_MARK"]
+        const allowed = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "MCP_RUNTIME_START", "MCP_TEST_MARK"]
         assert.deepStrictEqual(Object.keys(minimal).filter((_) => !allowed.includes(_)), [])
         assert.strictEqual(minimal.PATH, process.env.PATH)
 

@@ -76,7 +76,7 @@ describe("Watchdog", () => {
       Effect.scoped(Effect.gen(function*() {
         const listeners = process.listeners("exit")
         const watchdog = new Watchdog(command)
-        watchdog.prepare()
+        watchdog.starting()
         const child = yield* detached("sleep 300 & sleep 300")
         const group = new ProcessGroup(child.pid!)
         watchdog.add(group)

@@ -1,17 +1,33 @@
 /**
  * An application of its own process, for what happens to servers when it dies. Arguments: what to do when the servers run
  * (`stay`, `exit`, `throw`, `close`), and their configurations as JSON. It says `ready <pids>`, and `closed` when it closes.
+ * With `killed` it is killed as soon as the last of them exists, before anybody can have been told of it.
  */
 import type { McpTransport } from "@mcp-runtime/core"
 import { McpConfig } from "@mcp-runtime/core"
 import * as StdioTransport from "@mcp-runtime/node/StdioTransport"
 import { Effect, Exit, Scope } from "effect"
+import childProcess from "node:child_process"
 import { writeSync } from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
 import { childrenOf, isWatchdog, until } from "./processes.js"
 
 const [then, ...inputs] = process.argv.slice(2)
 
 const say = (line: string) => Effect.sync(() => writeSync(1, `${line}\n`))
+
+const killedWithTheLast = () => {
+  const { spawn } = childProcess
+  let left = inputs.length
+  childProcess.spawn = ((...args: Parameters<typeof spawn>) => {
+    const child = spawn(...args)
+    if (args[1].at(-1) !== "mcp-runtime-watchdog" && --left === 0) process.kill(process.pid, "SIGKILL")
+    return child
+  }) as typeof spawn
+  syncBuiltinESMExports()
+}
+
+if (then === "killed") killedWithTheLast()
 
 const events: McpTransport.TransportEvents = {
   message: () => {},

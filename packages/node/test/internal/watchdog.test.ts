@@ -30,18 +30,34 @@ const moodyShell = Effect.acquireRelease(
 )
 
 /** A process in its own group, as a server is. */
-const server: Effect.Effect<ProcessGroup, never, Scope.Scope> = Effect.map(
-  Effect.acquireRelease(
-    Effect.async<{ readonly group: ProcessGroup; readonly end: () => void }>((resume) => {
-      const child = spawn("sleep", ["300"], { detached: true, stdio: "ignore" })
-      const group = new ProcessGroup(child.pid!)
-      child.once("exit", () => group.reaped())
-      child.once("spawn", () => resume(Effect.succeed({ group, end: () => child.kill("SIGKILL") })))
-    }),
-    ({ end, group }) => Effect.zipRight(Effect.sync(end), until("the server is dead", () => group.isEmpty()))
-  ),
-  (_) => _.group
-)
+const serverWith = (
+  env: NodeJS.ProcessEnv,
+  detached = true
+): Effect.Effect<ProcessGroup, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.async<{ readonly group: ProcessGroup; readonly end: () => void }>((resume) => {
+        const child = spawn("sleep", ["300"], { env: { ...process.env, ...env }, detached, stdio: "ignore" })
+        const group = new ProcessGroup(child.pid!)
+        child.once("exit", () => group.reaped())
+        child.once("spawn", () => resume(Effect.succeed({ group, end: () => child.kill("SIGKILL") })))
+      }),
+      ({ end, group }) => Effect.zipRight(Effect.sync(end), until("the server is dead", () => group.isEmpty()))
+    ),
+    (_) => _.group
+  )
+
+const server = serverWith({})
+
+/** What the death of this process would do. Waits until the shell has done its work. */
+const die = (watchdog: Watchdog) => {
+  const { child, input } = Reflect.get(watchdog, "shell") as {
+    readonly child: { readonly pid: number }
+    readonly input: { end(): void }
+  }
+  input.end()
+  return until("the shell is gone", () => !isAlive(child.pid))
+}
 
 const watchdogs = () => childrenOf(process.pid).filter(isWatchdog)
 
@@ -54,7 +70,7 @@ const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
 }
 
 const start = (watchdog: Watchdog, group: ProcessGroup) => {
-  watchdog.prepare()
+  watchdog.starting()
   watchdog.add(group)
 }
 
@@ -95,15 +111,51 @@ describe("Watchdog", () => {
       start(watchdog, second)
       yield* until("the shell runs", () => watchdogs().length === 1)
       assert.strictEqual(process.listenerCount("exit"), listeners)
-      // What the death of this process would do.
-      const { input } = Reflect.get(watchdog, "shell") as { readonly input: { end(): void } }
-      input.end()
-      yield* until("both servers are dead", () => !isAlive(first.id) && !isAlive(second.id))
+      yield* die(watchdog)
+      assert.deepStrictEqual([first, second].map((_) => isAlive(_.id)), [false, false])
       watchdog.remove(first)
       watchdog.remove(second)
       yield* watchdog.settle
       assert.deepStrictEqual(watchdogs(), [])
     })))
+
+  for (const shell of ["/bin/sh", "/bin/bash"].filter((_) => existsSync(_))) {
+    it.live(`S19: with ${shell}, whom it was not told of any more is found by the mark, and nobody else`, () =>
+      Effect.scoped(Effect.gen(function*() {
+        const watchdog = new Watchdog(shell)
+        const told = yield* serverWith(watchdog.starting())
+        watchdog.add(told)
+        const mark = watchdog.starting()
+        // Of a name and values that a shell may stumble over.
+        const odd = { A: "two\nlines", B: "\\ \" ' $(x) *", ...mark, C: "" }
+        const [member, untold, stranger] = [yield* serverWith(mark, false), yield* serverWith(odd), yield* server]
+        yield* die(watchdog)
+        assert.deepStrictEqual(
+          [told, untold, stranger, member].map((_) => isAlive(_.id)),
+          [false, false, true, true]
+        )
+        watchdog.remove(told)
+        yield* watchdog.settle
+      })))
+
+    it.live(`S19: with ${shell}, a mark says nothing any more once it is known what became of the start`, () =>
+      Effect.scoped(Effect.gen(function*() {
+        const watchdog = new Watchdog(shell)
+        const group = yield* server
+        const [first, second] = [yield* serverWith(watchdog.starting()), yield* serverWith(watchdog.starting())]
+        watchdog.add(group)
+        yield* die(watchdog)
+        assert.deepStrictEqual([group, first, second].map((_) => isAlive(_.id)), [false, true, true])
+        watchdog.remove(group)
+        yield* watchdog.settle
+
+        const third = yield* serverWith(watchdog.starting())
+        watchdog.notStarted()
+        yield* die(watchdog)
+        assert.isTrue(isAlive(third.id))
+        yield* watchdog.settle
+      })))
+  }
 
   it.live("S19: that there is no shell is said once per streak of failures", () =>
     Effect.scoped(Effect.gen(function*() {

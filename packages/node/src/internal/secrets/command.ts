@@ -14,6 +14,7 @@ import { Buffer } from "node:buffer"
 import type { ChildProcessByStdio } from "node:child_process"
 import { spawn } from "node:child_process"
 import type { Readable } from "node:stream"
+import type { Variables } from "../stdio/environment.js"
 import { ProcessGroup } from "../stdio/processGroup.js"
 import { watchdog } from "../stdio/watchdog.js"
 import { shellCommand } from "../windows.js"
@@ -65,22 +66,24 @@ interface Running {
 
 /** Synchronous, so that nothing comes between the process and who will end it. */
 const start = (command: string, directory: string | undefined): Running => {
-  watchdog.prepare()
+  const marks = watchdog.starting()
   try {
-    const child = launch(command, directory)
+    const child = launch(command, directory, marks)
     child.on("error", () => {})
     if (child.pid !== undefined) return new Command(child, child.pid)
   } catch {
     // The command can't be handed to a shell.
   }
+  watchdog.notStarted()
   return { result: Effect.fail(failed("could not be started")), end: watchdog.settle }
 }
 
 type Child = ChildProcessByStdio<null, Readable, null>
 
-const launch = (command: string, cwd: string | undefined): Child => {
+const launch = (command: string, cwd: string | undefined, marks: Variables): Child => {
   if (process.platform !== "win32") {
-    return spawn("/bin/sh", ["-c", command], { cwd, stdio: ["ignore", "pipe", "ignore"], detached: true })
+    const env = { ...process.env, ...marks }
+    return spawn("/bin/sh", ["-c", command], { cwd, env, stdio: ["ignore", "pipe", "ignore"], detached: true })
   }
   const [shell, ...args] = shellCommand(command)
   return spawn(shell, args, {

@@ -92,12 +92,15 @@ export type Started = Either.Either<Connection, Launched extends Either.Either<u
 
 /** Synchronous, so that no interruption and no death of this process comes between the process and who will end it. @internal */
 export const start = (config: McpConfig.StdioConfig, events: McpTransport.TransportEvents): Started => {
-  watchdog.prepare()
-  return Either.map(launch(config), ({ child, pid }) => {
-    const group = new ProcessGroup(pid)
-    watchdog.add(group)
-    return new Connection(config, events, child, group)
-  })
+  const launched = launch(config, watchdog.starting())
+  if (Either.isLeft(launched)) {
+    watchdog.notStarted()
+    return Either.left(launched.left)
+  }
+  const { child, pid } = launched.right
+  const group = new ProcessGroup(pid)
+  watchdog.add(group)
+  return Either.right(new Connection(config, events, child, group))
 }
 
 const release = (started: Started): Effect.Effect<void> =>

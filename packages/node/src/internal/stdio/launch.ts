@@ -28,14 +28,14 @@ export type Launched = Either.Either<
 >
 
 /** @internal */
-export const launch = (config: McpConfig.StdioConfig): Launched => {
+export const launch = (config: McpConfig.StdioConfig, marks: Environment.Variables): Launched => {
   const invalid = problem(config)
   if (invalid !== undefined) return Either.left(Effect.fail(failure(config, "InvalidArgument", invalid)))
   let child: ChildProcessWithoutNullStreams
   try {
     child = spawn(config.command, config.args ?? [], {
       cwd: config.cwd,
-      env: Environment.make(config, process.env, process.platform),
+      env: { ...Environment.make(config, process.env, process.platform), ...marks },
       stdio: ["pipe", "pipe", "pipe"],
       // Its own process group, so that what it starts can be ended with it. On Windows it would get a console instead.
       detached: process.platform !== "win32",

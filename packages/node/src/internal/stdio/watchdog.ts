@@ -12,23 +12,55 @@ import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
 import type { Socket } from "node:net"
 import { within } from "../within.js"
+import type * as Environment from "./environment.js"
 import type { ProcessGroup } from "./processGroup.js"
 
-/** Lines `+<group>` and `-<group>`; at the end of them TERM, up to a second, KILL. Builtins and `sleep` only. */
+/** The variable by which a server process can be found that this process has started and could not tell of any more. */
+const markName = "MCP_RUNTIME_START"
+
+/**
+ * Lines `?<mark>` before a start, then `+<group>` or `?`; `-<group>` when it is empty. At the end of them TERM, up to a
+ * second, KILL. Builtins and `sleep` only.
+ *
+ * At the end a process may be there that was never told of. It leads a session, and has the mark in its environment. What
+ * this process has forked holds the pipe open until its program runs, so it is looked for where it can be found, and again,
+ * because the system fills in the environment a little later. Not where there is no `/proc`.
+ */
 const script = `trap '' INT TERM HUP
 groups=' '
+mark=
 while IFS= read -r line; do
   id=\${line#?}
   case $line in
-    +*) groups="$groups$id " ;;
+    '?'*) mark=$id ;;
+    +*) groups="$groups$id " mark= ;;
     -*) case $groups in *" $id "*) groups="\${groups%%" $id "*} \${groups#*" $id "}" ;; esac ;;
   esac
 done
+is_marked() (
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in *"${markName}=$mark"*) exit 0 ;; esac
+  done < "/proc/$1/environ"
+  exit 1
+)
+find_marked() {
+  for stat in /proc/[0-9]*/stat; do
+    IFS= read -r line < "$stat" || continue
+    id=\${line%% *}
+    set -- \${line##*) }
+    [ "$3 $4" = "$id $id" ] && is_marked "$id" || continue
+    groups="$groups$id " mark=
+    kill -TERM "-$id"
+    break
+  done
+}
 for id in $groups; do kill -TERM "-$id"; done
 for round in 1 2 3 4 5 6 7 8 9 10; do
   left=
+  [ -n "$mark" ] && [ "$round" -le 3 ] && { left=yes; find_marked; }
   for id in $groups; do kill -0 "-$id" && left=yes; done
   [ -z "$left" ] && exit 0
   sleep 0.1 || { sleep 1; break; }
@@ -61,8 +93,23 @@ export class Watchdog {
 
   constructor(private readonly command: string | undefined) {}
 
-  /** Has the shell running before there is anything to watch. Called once per start of a process. */
-  prepare(): void {
+  /**
+   * Has the shell running before there is anything to watch, and tells it of what is about to be started: the process gets
+   * these variables. What follows in the same tick is `add`, or `notStarted`.
+   */
+  starting(): Environment.Variables {
+    this.prepare()
+    if (this.shell === undefined || process.platform !== "linux") return {}
+    const mark = randomUUID()
+    this.write(`?${mark}\n`)
+    return { [markName]: mark }
+  }
+
+  notStarted(): void {
+    this.write("?\n")
+  }
+
+  private prepare(): void {
     if (this.shell !== undefined) return
     if (this.replacements >= maxReplacements && ++this.startsWithout % startsPerRetry !== 0) return
     this.launch()
