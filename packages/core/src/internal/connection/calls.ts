@@ -95,23 +95,21 @@ export class Calls {
     return new Budget(options?.retry ?? this.policy, this.owner.era)
   }
 
-  /** The way without a failure makes one object and two steps of the fiber. */
-  perform<A>(operation: Operation<A>, shared?: Budget): Result<A> {
-    return Effect.suspend(() => {
-      const { owner } = this
-      const budget = shared ?? this.budget(operation.options)
-      const call: Call<A> = {
-        operation,
-        budget,
-        startedAt: owner.steady.now(),
-        era: budget.era,
-        sent: false,
-        aside: false,
-        executedMaybe: false
-      }
-      const { live } = owner
-      return live === undefined ? this.again(call) : this.sendOver(call, live, operation.options)
-    })
+  /** In a step of the fiber of its caller. The way without a failure makes one object and one more step. */
+  begin<A>(operation: Operation<A>, shared?: Budget): Result<A> {
+    const { owner } = this
+    const budget = shared ?? this.budget(operation.options)
+    const call: Call<A> = {
+      operation,
+      budget,
+      startedAt: owner.steady.now(),
+      era: budget.era,
+      sent: false,
+      aside: false,
+      executedMaybe: false
+    }
+    const { live } = owner
+    return live === undefined ? this.again(call) : this.sendOver(call, live, operation.options)
   }
 
   private sendOver<A>(call: Call<A>, live: Live, options: McpSession.RequestOptions | undefined): Result<A> {

@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -42,6 +43,12 @@ const typeId: TypeId = Symbol.for("@mcp-runtime/core/McpConnection") as TypeId
 export interface Connection extends McpConnection {
   readonly owner: Owner
   readonly performWith: <A>(operation: Operation<A>, budget?: Budget) => Effect.Effect<A, McpError.McpError>
+  /** The same in a step of this fiber. */
+  readonly performIn: <A>(
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    operation: Operation<A>,
+    budget?: Budget
+  ) => Effect.Effect<A, McpError.McpError>
   /** The same for a part of what has a span of its own. */
   readonly performInSpan: <A>(operation: Operation<A>, budget?: Budget) => Effect.Effect<A, McpError.McpError>
   readonly inSpan: <A>(
@@ -161,13 +168,13 @@ const visible = (
   )
   const awaitReady = Effect.map(live, (_) => _.session.info)
   const performInSpan = <A>(operation: Operation<A>, budget?: Budget): Effect.Effect<A, McpError.McpError> =>
-    Effect.withFiberRuntime((fiber) => calls.perform(tracing.tellingIn(Spans.spanOf(fiber), operation), budget))
+    Effect.withFiberRuntime((fiber) => calls.begin(tracing.tellingIn(Spans.spanOf(fiber), operation), budget))
+  const performIn: Connection["performIn"] = (fiber, operation, budget) =>
+    Spans.isTraced(fiber)
+      ? tracing.span(operation, Effect.suspend(() => calls.begin(tracing.telling(operation), budget)))
+      : calls.begin(tracing.tellingIn(Spans.spanOf(fiber), operation), budget)
   const performWith = <A>(operation: Operation<A>, budget?: Budget): Effect.Effect<A, McpError.McpError> =>
-    Effect.withFiberRuntime((fiber) =>
-      Spans.isTraced(fiber)
-        ? tracing.span(operation, calls.perform(tracing.telling(operation), budget))
-        : calls.perform(tracing.tellingIn(Spans.spanOf(fiber), operation), budget)
-    )
+    Effect.withFiberRuntime((fiber) => performIn(fiber, operation, budget))
   const connection: Connection = {
     [typeId]: typeId,
     server,
@@ -223,6 +230,7 @@ const visible = (
         return Effect.asVoid(owner.command("disable"))
       }),
     performWith,
+    performIn,
     performInSpan,
     inSpan: (subject, effect) =>
       Effect.withFiberRuntime((fiber) => Spans.isTraced(fiber) ? tracing.span(subject, effect) : effect),

@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Items } from "../../Catalog.js"
-import type { CallOptions, McpConnection } from "../../McpConnection.js"
+import type { CallOptions, McpConnection, Operation } from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import * as McpSession from "../../McpSession.js"
@@ -52,52 +52,77 @@ export const callTool = (
   params: McpProtocol.CallToolParams,
   options?: CallOptions
 ): Effect.Effect<McpProtocol.CallToolResult, McpError.McpError> => {
-  const { budget: budgetOf, inTime, owner, performWith } = internals(connection)
+  const { owner, performIn } = internals(connection)
   const { tools: shelf } = owner.catalog.shelves
-  const call = (options: CallOptions | undefined, budget?: Budget) =>
-    performWith({
-      method: "tools/call",
-      target: params.name,
-      options,
-      send: (session, options) => McpSession.callTool(session, params, options)
-    }, budget)
-  const problem = (detail?: string) =>
-    Known.problem(connection.server, params.name, shelf.find(params.name), params.arguments, detail)
-  // What an earlier run has left is shown to whoever chooses a tool; what is called is a tool of the server as it is now.
-  const checked = Effect.suspend(() => {
-    const startedAt = owner.steady.now()
-    // It does not outlast a close while the tools are listed.
-    const budget = budgetOf(options)
-    return Effect.matchEffect(inTime(owner.catalog.readTools, "tools/call", options), {
-      onFailure: (error) => notLookedUp(owner, error),
-      onSuccess: (tools) => {
-        if (shelf.find(params.name) === undefined) return Effect.fail(Known.notFound(connection.server, params.name))
-        const refusal = problem(Known.changeOf(tools, params.name))
-        return refusal === undefined
-          ? call(within(options, owner.steady.now() - startedAt), budget)
-          : Effect.fail(refusal)
-      }
-    })
+  return Effect.withFiberRuntime((fiber) => {
+    if (shelf.isStored) return callOnceListed(connection, params, options)
+    const refusal = Known.problem(connection.server, params.name, shelf.find(params.name), params.arguments)
+    if (refusal === undefined) return performIn(fiber, callOf(params, options))
+    return shelf.isOutdated ? callIfRelisted(connection, params, options) : Effect.fail(refusal)
   })
-  return Effect.suspend(() => {
-    if (shelf.isStored) return checked
-    const refusal = problem()
-    if (refusal === undefined) return call(options)
-    if (!shelf.isOutdated) return Effect.fail(refusal)
-    // The server has said that its tools have changed: it is asked before a call is refused.
-    const budget = budgetOf(options)
-    const startedAt = owner.steady.now()
-    const asking = { timeout: options?.timeout, maxTotal: options?.maxTotal, replay: options?.replay }
-    return Effect.flatMap(
-      Effect.option(remembered(connection, "tools", asking, budget)),
-      () => {
-        const refusal = problem()
-        return refusal === undefined
-          ? call(within(options, owner.steady.now() - startedAt), budget)
-          : Effect.fail(refusal)
-      }
-    )
+}
+
+const callOf = (
+  params: McpProtocol.CallToolParams,
+  options: CallOptions | undefined
+): Operation<McpProtocol.CallToolResult> => ({
+  method: "tools/call",
+  target: params.name,
+  options,
+  send: (session, options) => McpSession.callTool(session, params, options)
+})
+
+/** What an earlier run has left is shown to whoever chooses a tool; what is called is a tool of the server as it is now. */
+const callOnceListed = (
+  connection: McpConnection,
+  params: McpProtocol.CallToolParams,
+  options: CallOptions | undefined
+): Result<McpProtocol.CallToolResult> => {
+  const { budget: budgetOf, inTime, owner } = internals(connection)
+  const { tools: shelf } = owner.catalog.shelves
+  const startedAt = owner.steady.now()
+  // It does not outlast a close while the tools are listed.
+  const budget = budgetOf(options)
+  return Effect.matchEffect(inTime(owner.catalog.readTools, "tools/call", options), {
+    onFailure: (error) => notLookedUp(owner, error),
+    onSuccess: (tools) =>
+      shelf.find(params.name) === undefined
+        ? Effect.fail(Known.notFound(connection.server, params.name))
+        : callIfComplete(connection, params, options, budget, startedAt, Known.changeOf(tools, params.name))
   })
+}
+
+/** The server has said that its tools have changed: it is asked before a call is refused. */
+const callIfRelisted = (
+  connection: McpConnection,
+  params: McpProtocol.CallToolParams,
+  options: CallOptions | undefined
+): Result<McpProtocol.CallToolResult> => {
+  const { budget: budgetOf, owner } = internals(connection)
+  const startedAt = owner.steady.now()
+  const budget = budgetOf(options)
+  const asking = { timeout: options?.timeout, maxTotal: options?.maxTotal, replay: options?.replay }
+  return Effect.flatMap(
+    Effect.option(remembered(connection, "tools", asking, budget)),
+    () => callIfComplete(connection, params, options, budget, startedAt)
+  )
+}
+
+/** By what is known of the tool now. */
+const callIfComplete = (
+  connection: McpConnection,
+  params: McpProtocol.CallToolParams,
+  options: CallOptions | undefined,
+  budget: Budget,
+  startedAt: number,
+  detail?: string
+): Result<McpProtocol.CallToolResult> => {
+  const { owner, performWith } = internals(connection)
+  const tool = owner.catalog.shelves.tools.find(params.name)
+  const refusal = Known.problem(connection.server, params.name, tool, params.arguments, detail)
+  return refusal === undefined
+    ? performWith(callOf(params, within(options, owner.steady.now() - startedAt)), budget)
+    : Effect.fail(refusal)
 }
 
 /** Nobody else has counted it: its listing is asked for as one that nobody waits for. */

@@ -22,7 +22,9 @@ import type { SessionMeter } from "../telemetry/meter.js"
 import { type Beginning, Begun } from "./begun.js"
 import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
-import type { Call, Decoder, EngineEvents, Pending, Resume } from "./pending.js"
+import { InFlight } from "./inFlight.js"
+import type { Call, Decoder, EngineEvents, Resume } from "./pending.js"
+import { Pending } from "./pending.js"
 import { Pongs } from "./pongs.js"
 import { withProgressToken } from "./progress.js"
 import type { Place } from "./turnstile.js"
@@ -39,7 +41,7 @@ const unwritten =
 const noParams: McpProtocol.JsonObject = Object.freeze({})
 
 export class Engine {
-  private readonly pending = new Map<McpProtocol.RequestId, Pending>()
+  private readonly pending = new InFlight()
   /** Those of them that wait for their turn, in order. */
   private readonly queue = new Set<Pending>()
   /** How many of them take no turn. */
@@ -263,7 +265,7 @@ export class Engine {
   /** Ends what is due and says when the next one is. */
   expire(now: number): number {
     let next = this.begun.expire(now)
-    for (const pending of this.pending.values()) {
+    for (const pending of this.pending.all()) {
       const due = Math.min(pending.idleAt, pending.totalAt)
       if (due > now) next = Math.min(next, due)
       else if (this.settle(pending)) this.timeOut(pending, pending.totalAt <= now)
@@ -287,7 +289,7 @@ export class Engine {
       : `as many other requests were under way as may be at once (${this.concurrency})`
   ): void {
     const withdrawn = this.withdraw(pending)
-    const sent = pending.unsent === undefined && !withdrawn
+    const sent = pending.isSent && !withdrawn
     const error = new McpError.RequestTimeout({
       server: this.server,
       operation: pending.method,
@@ -333,24 +335,9 @@ export class Engine {
       ? 0
       : this.deadlines.now()
     const id = ++this.lastId
-    const pending: Pending = {
-      id,
-      method,
-      unsent: { params: call.progress ? withProgressToken(params, id) : params },
-      ungated: call.ungated === true,
-      attended: call.ungated !== true && call.unattended !== true,
-      decode,
-      resume,
-      idle: call.idle,
-      total: call.total,
-      idleAt: (call.idleFrom ?? now) + call.idle,
-      totalAt: (call.totalFrom ?? now) + call.total,
-      onProgress: call.onProgress,
-      beginning: call.beginning,
-      instrument: undefined,
-      sentAt: 0
-    }
-    this.pending.set(pending.id, pending)
+    const asked = call.progress ? withProgressToken(params, id) : params
+    const pending = new Pending(id, method, asked, decode, resume, call, now)
+    this.pending.add(pending)
     if (pending.ungated) this.ungated++
     this.deadlines.add(Math.min(pending.idleAt, pending.totalAt))
     return pending
@@ -362,8 +349,9 @@ export class Engine {
   }
 
   private transmit(pending: Pending): void {
-    const { params } = pending.unsent!
-    pending.unsent = undefined
+    const { params } = pending
+    pending.params = undefined
+    pending.isSent = true
     if (this.meter !== undefined) {
       pending.instrument = this.meter.sent(pending.method, params)
       pending.sentAt = this.deadlines.now()
@@ -376,9 +364,9 @@ export class Engine {
 
   /** Whether it was still waiting. The one place where a request stops being pending. */
   private settle(pending: Pending): boolean {
-    if (!this.pending.delete(pending.id)) return false
+    if (!this.pending.delete(pending)) return false
     if (pending.ungated) this.ungated--
-    const waited = pending.unsent !== undefined && this.queue.delete(pending)
+    const waited = !pending.isSent && this.queue.delete(pending)
     if (pending.attended) this.events.used()
     if (this.working === 0 && !pending.ungated) this.events.quiet()
     else if (!waited && this.queue.size > 0) this.advanceSoon()
@@ -393,7 +381,7 @@ export class Engine {
 
   /** What was sent gives its permit back. Where one that waits has left, the next may need none. */
   private leave(place: Place, pending: Pending): void {
-    if (pending.unsent !== undefined) this.advanceSoon()
+    if (!pending.isSent) this.advanceSoon()
     else if (pending.attended) place.leave()
   }
 
@@ -441,7 +429,7 @@ export class Engine {
   /** What was said last, without secrets: for an error of the protocol. */
   readonly lastFrames = (): ReadonlyArray<ShownFrame> => this.frames.shown(this.secrets)
 
-  /** Tells whoever waited, and lets go of them: discarded tables of the map may hold the entry for a while. */
+  /** Tells whoever waited, and lets go of them: a timer or a queue may hold the entry for a while. */
   private finish(pending: Pending, effect: Effect.Effect<unknown, McpError.McpError>): void {
     const { resume } = pending
     pending.resume = resumeNobody
@@ -453,13 +441,12 @@ export class Engine {
   /** The wire gives back what it holds of a request. Whether nothing of it has left us, where it was handed to the wire. */
   private withdraw(pending: Pending): boolean {
     // Where a late answer must find its way to us, the request stays with the wire.
-    return pending.unsent === undefined && pending.beginning === undefined &&
-      this.transport?.release(pending.id) === true
+    return pending.isSent && pending.beginning === undefined && this.transport?.release(pending.id) === true
   }
 
   /** Nobody waits any more: the server is told once. The handshake is ended by closing, never by cancelling. */
   private abandon(pending: Pending, reason: string, withdrawn: boolean): void {
-    if (pending.unsent !== undefined || withdrawn) {
+    if (!pending.isSent || withdrawn) {
       // No word of it goes over the wire, after which they would be forgotten.
       if (this.pending.size === 0) this.frames.forget()
       return
@@ -483,13 +470,13 @@ export class Engine {
   private end(error: McpError.McpError): void {
     this.ended = error
     this.begun.clear()
-    const waiting = [...this.pending.values()]
+    const waiting = this.pending.all()
     this.pending.clear()
     this.queue.clear()
     this.place?.quit(this)
     for (const pending of waiting) {
       if (this.place !== undefined) this.leave(this.place, pending)
-      const told = pending.unsent === undefined && !this.withdraw(pending)
+      const told = pending.isSent && !this.withdraw(pending)
         ? Errors.about(error, pending.method, "maybe")
         : Errors.ofUnsent(Errors.about(error, pending.method, "no"))
       this.measure(pending, ErrorType.bounded(error))
@@ -549,8 +536,8 @@ export class Engine {
   /** Some servers answer a numeric id with its text. What has not been asked yet has no answer. */
   private find(id: unknown): Pending | undefined {
     const number = typeof id === "string" && /^\d{1,15}$/.test(id) ? Number(id) : id
-    const pending = typeof number === "number" ? this.pending.get(number) : undefined
-    return pending?.unsent === undefined ? pending : undefined
+    const pending = this.pending.get(number)
+    return pending?.isSent === true ? pending : undefined
   }
 
   private receiveRequest(id: McpProtocol.RequestId, method: string, params: unknown): void {

@@ -19,25 +19,43 @@ export interface Decoder<A> {
 
 export type Resume = (effect: Effect.Effect<unknown, McpError.McpError>) => void
 
-/** A request that waits for its answer, or first for its turn. */
-export interface Pending {
-  readonly id: number
-  readonly method: string
-  /** What is to be sent, until it is. */
-  unsent: { readonly params: McpProtocol.JsonObject | undefined } | undefined
+/**
+ * A request that waits for its answer, or first for its turn. A class: objects of a literal are made among those that live long
+ * if its first ones did, and these are held by garbage of Effect's.
+ */
+export class Pending {
   readonly ungated: boolean
   readonly attended: boolean
-  decode: Decoder<unknown>
-  resume: Resume
   readonly idle: number
-  readonly totalAt: number
   readonly total: number
+  readonly totalAt: number
+  idleAt: number
   readonly onProgress: ((progress: McpProtocol.Progress) => void) | undefined
   readonly beginning: Beginning | undefined
-  idleAt: number
+  isSent = false
   /** From when it is sent: what counts it, if it is counted, and since when. */
-  instrument: Instrument | undefined
-  sentAt: number
+  instrument: Instrument | undefined = undefined
+  sentAt = 0
+
+  constructor(
+    readonly id: number,
+    readonly method: string,
+    /** Until it is sent. */
+    public params: McpProtocol.JsonObject | undefined,
+    public decode: Decoder<unknown>,
+    public resume: Resume,
+    call: Call,
+    now: number
+  ) {
+    this.ungated = call.ungated === true
+    this.attended = call.ungated !== true && call.unattended !== true
+    this.idle = call.idle
+    this.total = call.total
+    this.idleAt = (call.idleFrom ?? now) + call.idle
+    this.totalAt = (call.totalFrom ?? now) + call.total
+    this.onProgress = call.onProgress
+    this.beginning = call.beginning
+  }
 }
 
 /** How one request is sent. Times in milliseconds, `Infinity` for none. */
