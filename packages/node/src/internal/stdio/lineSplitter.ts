@@ -26,6 +26,12 @@ const decode = (bytes: Buffer, start: number, end: number): string => {
   return bytes.toString(isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8", start, end)
 }
 
+/** Where the last line ends that is whole: mostly where the chunk does. */
+const endOfLines = (chunk: Buffer): number => {
+  const last = chunk.length - 1
+  return chunk[last] === newline ? last : chunk.lastIndexOf(newline)
+}
+
 /** @internal */
 export class LineSplitter {
   private kept: Buffer | undefined = undefined
@@ -46,7 +52,7 @@ export class LineSplitter {
 
   push(chunk: Buffer): void {
     if (this.stopped) return
-    const last = chunk.lastIndexOf(newline)
+    const last = endOfLines(chunk)
     if (last === -1) {
       this.keep(chunk, 0, chunk.length)
       return

@@ -74,10 +74,12 @@ class Batch {
   /** The text of all of them, which is not kept: it is written once, or never. */
   takeText(): string {
     let text = ""
-    this.forEach((entry) => {
+    for (let place = 0; place < this.used; place++) {
+      const entry = this.entries[place]
+      if (entry === undefined) continue
       text += `${entry.line}\n`
       entry.line = ""
-    })
+    }
     this.places = undefined
     return text
   }
@@ -120,7 +122,7 @@ class Batch {
 
   clear(): void {
     if (this.used > idlePlaces) this.entries = []
-    else this.entries.fill(undefined, 0, this.used)
+    else for (let place = 0; place < this.used; place++) this.entries[place] = undefined
     this.places = undefined
     this.used = 0
     this.count = 0
