@@ -49,6 +49,7 @@ describe("InFlight", () => {
       assert.strictEqual(inFlight.size, model.size)
       inFlight.clear()
       assert.deepStrictEqual(ids(inFlight), [])
+      assert.strictEqual(inFlight.size, 0)
       for (const pending of model.values()) assert.isUndefined(inFlight.get(pending.id))
     }))
   })

@@ -30,10 +30,18 @@ interface Host {
   readonly ended: Effect.Effect<number | string | null>
 }
 
+const kill = (pid: number) => {
+  try {
+    process.kill(pid, "SIGKILL")
+  } catch {
+    // It has just died.
+  }
+}
+
 /** A mark for servers. Where a test fails, it is the test that ends them. */
 const marked = Effect.acquireRelease(
   Effect.sync(() => randomUUID()),
-  (mark) => Effect.sync(() => markedWith(mark).forEach((pid) => process.kill(pid, "SIGKILL")))
+  (mark) => Effect.sync(() => markedWith(mark).forEach(kill))
 )
 
 const run = (then: string, servers: ReadonlyArray<string>) =>
@@ -96,29 +104,28 @@ describe("StdioTransport: the application dies", () => {
     "its first server": [["keepalive", "ignoreterm"]],
     "one more, after others": [["keepalive"], ["keepalive", "ignoreterm"], ["keepalive", "ignoreterm"]]
   } satisfies { readonly [what: string]: ReadonlyArray<ReadonlyArray<StdioFixture.Flag>> }
+  const killedWithTheLastOf = (serversFor: (env: { readonly [name: string]: string }) => ReadonlyArray<unknown>) =>
+    Effect.scoped(Effect.gen(function*() {
+      const mark = yield* marked
+      const servers = serversFor({ MCP_TEST_HOST: mark }).map((_) => JSON.stringify(_))
+      const { ended, output, pid } = yield* run("killed", servers)
+      assert.strictEqual(yield* ended, "SIGKILL")
+      const watchdog = Number(/watchdog (\d+)/.exec(output())?.[1])
+      assert.isAbove(watchdog, 0)
+      yield* allDead({ pid, watchdog, mark, output, ended })
+    }))
   for (const [what, servers] of Object.entries(starts)) {
     for (const [how, make] of [["", StdioFixture.config], [" behind a shell", StdioFixture.wrapped]] as const) {
-      it.live(`S19: killed in the moment in which it starts ${what}${how}, it leaves no server`, () =>
-        Effect.scoped(Effect.gen(function*() {
-          const mark = yield* marked
-          const env = { MCP_TEST_HOST: mark }
-          const host = yield* run("killed", servers.map((flags) => JSON.stringify(make(flags, { env }))))
-          assert.strictEqual(yield* host.ended, "SIGKILL")
-          yield* until("all servers are dead", () => markedWith(mark).length === 0)
-        })))
+      it.live(`S19: killed in the moment in which it starts ${what}${how}, it leaves no server and no watchdog`, () =>
+        killedWithTheLastOf((env) => servers.map((flags) => make(flags, { env }))))
     }
   }
 
-  it.live("S19: killed in the moment in which a start fails, it leaves no server", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const mark = yield* marked
-      const env = { MCP_TEST_HOST: mark }
-      const missing = { transport: "stdio", name: "missing", command: "/no/such/program", env }
-      const servers = [StdioFixture.config(["keepalive"], { env }), missing].map((_) => JSON.stringify(_))
-      const host = yield* run("killed", servers)
-      assert.strictEqual(yield* host.ended, "SIGKILL")
-      yield* until("all servers are dead", () => markedWith(mark).length === 0)
-    })))
+  it.live("S19: killed in the moment in which a start fails, it leaves no server and no watchdog", () =>
+    killedWithTheLastOf((env) => [
+      StdioFixture.config(["keepalive", "ignoreterm"], { env }),
+      { transport: "stdio", name: "missing", command: "/no/such/program", env }
+    ]))
 
   it.live("S19: process.exit without a close leaves no server", () =>
     Effect.scoped(Effect.gen(function*() {

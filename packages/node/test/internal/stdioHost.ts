@@ -1,7 +1,7 @@
 /**
  * An application of its own process, for what happens to servers when it dies. Arguments: what to do when the servers run
  * (`stay`, `exit`, `throw`, `close`), and their configurations as JSON. It says `ready <pids>`, and `closed` when it closes.
- * With `killed` it is killed as soon as the last of them exists, before anybody can have been told of it.
+ * With `killed` it says `watchdog <pid>` and is killed as soon as the last of them exists, before anybody can have been told of it.
  */
 import type { McpTransport } from "@mcp-runtime/core"
 import { McpConfig } from "@mcp-runtime/core"
@@ -21,7 +21,9 @@ const killedWithTheLast = () => {
   let left = inputs.length
   childProcess.spawn = ((...args: Parameters<typeof spawn>) => {
     const child = spawn(...args)
-    if (args[1].at(-1) !== "mcp-runtime-watchdog" && --left === 0) process.kill(process.pid, "SIGKILL")
+    if (args[1].at(-1) === "mcp-runtime-watchdog" || --left > 0) return child
+    writeSync(1, `watchdog ${childrenOf(process.pid).filter(isWatchdog).join(" ")}\n`)
+    process.kill(process.pid, "SIGKILL")
     return child
   }) as typeof spawn
   syncBuiltinESMExports()

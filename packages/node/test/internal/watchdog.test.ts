@@ -129,10 +129,11 @@ describe("Watchdog", () => {
         // Of a name and values that a shell may stumble over.
         const odd = { A: "two\nlines", B: "\\ \" ' $(x) *", ...mark, C: "" }
         const [member, untold, stranger] = [yield* serverWith(mark, false), yield* serverWith(odd), yield* server]
+        const startedByIt = yield* serverWith(mark)
         yield* die(watchdog)
         assert.deepStrictEqual(
-          [told, untold, stranger, member].map((_) => isAlive(_.id)),
-          [false, false, true, true]
+          [told, untold, startedByIt, stranger, member].map((_) => isAlive(_.id)),
+          [false, false, false, true, true]
         )
         watchdog.remove(told)
         yield* watchdog.settle
@@ -149,13 +150,41 @@ describe("Watchdog", () => {
         watchdog.remove(group)
         yield* watchdog.settle
 
-        const third = yield* serverWith(watchdog.starting())
-        watchdog.notStarted()
+        const marks: Array<NodeJS.ProcessEnv> = []
+        assert.throws(() =>
+          watchdog.watch((mark) => {
+            marks.push(mark)
+            throw new Error("no such program")
+          }, () => 1)
+        )
+        const third = yield* serverWith(marks[0]!)
         yield* die(watchdog)
         assert.isTrue(isAlive(third.id))
         yield* watchdog.settle
+
+        const failed = watchdog.watch((mark) => mark, () => undefined)
+        assert.isUndefined(failed.group)
+        const fourth = yield* serverWith(failed.started)
+        yield* die(watchdog)
+        assert.isTrue(isAlive(fourth.id))
+        yield* watchdog.settle
       })))
   }
+
+  it.live("S19: what is started is watched at once, by the number that it has", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const watchdog = new Watchdog("/bin/sh")
+      const other = yield* server
+      const { group, started } = watchdog.watch(() => other, (_) => _.id)
+      assert.strictEqual(started, other)
+      assert.strictEqual(group?.id, other.id)
+      yield* die(watchdog)
+      assert.isFalse(isAlive(other.id))
+      group!.reaped()
+      watchdog.remove(group!)
+      yield* watchdog.settle
+      assert.deepStrictEqual(watchdogs(), [])
+    })))
 
   it.live("S19: that there is no shell is said once per streak of failures", () =>
     Effect.scoped(Effect.gen(function*() {

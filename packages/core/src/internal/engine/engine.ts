@@ -6,7 +6,7 @@
  * failure of the wire, a deadline, the interruption of its caller, or the end of the session.
  * May not touch: the wire itself (only `send` and `release`), the meaning of results (a decoder is handed in).
  *
- * Everything that arrives is handled synchronously, in the order of the wire. A request costs one map entry and one
+ * Everything that arrives is handled synchronously, in the order of the wire. A request costs one object and one
  * comparison with the session's timer; no fiber, no race, no schema.
  */
 import * as Effect from "effect/Effect"

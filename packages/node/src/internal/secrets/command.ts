@@ -15,7 +15,7 @@ import type { ChildProcessByStdio } from "node:child_process"
 import { spawn } from "node:child_process"
 import type { Readable } from "node:stream"
 import type { Variables } from "../stdio/environment.js"
-import { ProcessGroup } from "../stdio/processGroup.js"
+import type { ProcessGroup } from "../stdio/processGroup.js"
 import { watchdog } from "../stdio/watchdog.js"
 import { shellCommand } from "../windows.js"
 import { inTime, within } from "../within.js"
@@ -66,15 +66,13 @@ interface Running {
 
 /** Synchronous, so that nothing comes between the process and who will end it. */
 const start = (command: string, directory: string | undefined): Running => {
-  const marks = watchdog.starting()
   try {
-    const child = launch(command, directory, marks)
-    child.on("error", () => {})
-    if (child.pid !== undefined) return new Command(child, child.pid)
+    const { group, started } = watchdog.watch((marks) => launch(command, directory, marks), ({ pid }) => pid)
+    started.on("error", () => {})
+    if (group !== undefined) return new Command(started, group)
   } catch {
     // The command can't be handed to a shell.
   }
-  watchdog.notStarted()
   return { result: Effect.fail(failed("could not be started")), end: watchdog.settle }
 }
 
@@ -95,7 +93,6 @@ const launch = (command: string, cwd: string | undefined, marks: Variables): Chi
 }
 
 class Command implements Running {
-  private readonly group: ProcessGroup
   private readonly exited = Deferred.unsafeMake<void>(FiberId.none)
   private readonly drained = Deferred.unsafeMake<void>(FiberId.none)
   /** How it has ended, or that it is not worth waiting for that: whichever was first. */
@@ -103,9 +100,7 @@ class Command implements Running {
   private readonly chunks: Array<Buffer> = []
   private size = 0
 
-  constructor(private readonly child: Child, pid: number) {
-    this.group = new ProcessGroup(pid)
-    watchdog.add(this.group)
+  constructor(private readonly child: Child, private readonly group: ProcessGroup) {
     child.stdout.on("error", () => {})
     child.stdout.on("data", (chunk: Buffer) => this.take(chunk))
     child.stdout.once("close", () => Deferred.unsafeDone(this.drained, Effect.void))

@@ -29,7 +29,7 @@ import type { Launched } from "./launch.js"
 import { launch } from "./launch.js"
 import { LineSplitter } from "./lineSplitter.js"
 import { parseLong } from "./longJson.js"
-import { ProcessGroup } from "./processGroup.js"
+import type { ProcessGroup } from "./processGroup.js"
 import type { Secrets } from "./secrets.js"
 import { secretsOf } from "./secrets.js"
 import { shutdown, untilEmpty } from "./shutdown.js"
@@ -92,15 +92,11 @@ export type Started = Either.Either<Connection, Launched extends Either.Either<u
 
 /** Synchronous, so that no interruption and no death of this process comes between the process and who will end it. @internal */
 export const start = (config: McpConfig.StdioConfig, events: McpTransport.TransportEvents): Started => {
-  const launched = launch(config, watchdog.starting())
-  if (Either.isLeft(launched)) {
-    watchdog.notStarted()
-    return Either.left(launched.left)
-  }
-  const { child, pid } = launched.right
-  const group = new ProcessGroup(pid)
-  watchdog.add(group)
-  return Either.right(new Connection(config, events, child, group))
+  const { group, started } = watchdog.watch(
+    (marks) => launch(config, marks),
+    (launched) => Either.isRight(launched) ? launched.right.pid : undefined
+  )
+  return Either.map(started, ({ child }) => new Connection(config, events, child, group!))
 }
 
 const release = (started: Started): Effect.Effect<void> =>

@@ -16,7 +16,7 @@ import { randomUUID } from "node:crypto"
 import type { Socket } from "node:net"
 import { within } from "../within.js"
 import type * as Environment from "./environment.js"
-import type { ProcessGroup } from "./processGroup.js"
+import { ProcessGroup } from "./processGroup.js"
 
 /** The variable by which a server process can be found that this process has started and could not tell of any more. */
 const markName = "MCP_RUNTIME_START"
@@ -25,9 +25,10 @@ const markName = "MCP_RUNTIME_START"
  * Lines `?<mark>` before a start, then `+<group>` or `?`; `-<group>` when it is empty. At the end of them TERM, up to a
  * second, KILL. Builtins and `sleep` only.
  *
- * At the end a process may be there that was never told of. It leads a session, and has the mark in its environment. What
- * this process has forked holds the pipe open until its program runs, so it is looked for where it can be found, and again,
- * because the system fills in the environment a little later. Not where there is no `/proc`.
+ * At the end a process may be there that was never told of, with what it has started. It leads a session, and has the mark in
+ * its environment. What this process has forked holds the pipe open until its program runs, so it is there by then; but the
+ * system fills in the environment a little later. It is looked for beside the others, which are not to wait for it; not where
+ * `/proc` is missing, or that of other processes. Names of processes are a stranger's text: they are not split into words.
  */
 const script = `trap '' INT TERM HUP
 groups=' '
@@ -40,32 +41,44 @@ while IFS= read -r line; do
     -*) case $groups in *" $id "*) groups="\${groups%%" $id "*} \${groups#*" $id "}" ;; esac ;;
   esac
 done
+end_groups() {
+  for id in $groups; do kill -TERM "-$id"; done
+  for round in 1 2 3 4 5 6 7 8 9 10; do
+    left=
+    for id in $groups; do kill -0 "-$id" && left=yes; done
+    [ -z "$left" ] && return
+    sleep 0.1 || { sleep 1; break; }
+  done
+  for id in $groups; do kill -KILL "-$id"; done
+}
 is_marked() (
+  [ -r "/proc/$1/environ" ] || exit 1
   while IFS= read -r line || [ -n "$line" ]; do
     case $line in *"${markName}=$mark"*) exit 0 ;; esac
   done < "/proc/$1/environ"
   exit 1
 )
 find_marked() {
+  groups=' '
   for stat in /proc/[0-9]*/stat; do
     IFS= read -r line < "$stat" || continue
     id=\${line%% *}
-    set -- \${line##*) }
-    [ "$3 $4" = "$id $id" ] && is_marked "$id" || continue
-    groups="$groups$id " mark=
-    kill -TERM "-$id"
-    break
+    line=\${line##*) }
+    line=\${line#* }
+    case \${line#* } in "$id $id "*) is_marked "$id" && groups="$groups$id " ;; esac
   done
 }
-for id in $groups; do kill -TERM "-$id"; done
-for round in 1 2 3 4 5 6 7 8 9 10; do
-  left=
-  [ -n "$mark" ] && [ "$round" -le 3 ] && { left=yes; find_marked; }
-  for id in $groups; do kill -0 "-$id" && left=yes; done
-  [ -z "$left" ] && exit 0
-  sleep 0.1 || { sleep 1; break; }
-done
-for id in $groups; do kill -KILL "-$id"; done
+end_marked() {
+  for look in 1 2 3 4 5 6 7 8 9 10; do
+    find_marked
+    [ "$groups" = ' ' ] || break
+    sleep 0.1 || sleep 1
+  done
+  end_groups
+}
+if [ -n "$mark" ] && IFS=' ' read -r id line < /proc/self/stat && [ "$id" = "$$" ]; then end_marked & fi
+end_groups
+wait
 `
 
 /** How often a shell that dies is replaced while groups live. */
@@ -94,9 +107,28 @@ export class Watchdog {
   constructor(private readonly command: string | undefined) {}
 
   /**
-   * Has the shell running before there is anything to watch, and tells it of what is about to be started: the process gets
-   * these variables. What follows in the same tick is `add`, or `notStarted`.
+   * Calls what starts a process, with variables that it is to get, and watches its group from the same tick on: no death of
+   * this process comes between.
    */
+  watch<A>(
+    start: (marks: Environment.Variables) => A,
+    pidOf: (started: A) => number | undefined
+  ): { readonly started: A; readonly group: ProcessGroup | undefined } {
+    const marks = this.starting()
+    let pid: number | undefined = undefined
+    try {
+      const started = start(marks)
+      pid = pidOf(started)
+      if (pid === undefined) return { started, group: undefined }
+      const group = new ProcessGroup(pid)
+      this.add(group)
+      return { started, group }
+    } finally {
+      if (pid === undefined) this.notStarted()
+    }
+  }
+
+  /** Has the shell running before there is anything to watch. What follows in the same tick is `add`, or `notStarted`. */
   starting(): Environment.Variables {
     this.prepare()
     if (this.shell === undefined || process.platform !== "linux") return {}
@@ -115,7 +147,6 @@ export class Watchdog {
     this.launch()
   }
 
-  /** Called in the tick in which the process was started. */
   add(group: ProcessGroup): void {
     this.groups.set(group.id, group)
     this.tellEmptied()
