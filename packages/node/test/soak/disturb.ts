@@ -54,6 +54,17 @@ const signalling = (name: NodeJS.Signals, who?: "pid" | "parent"): Doing => (sta
 const told = (command: string): Doing => (stage, server) =>
   Effect.sync(() => stage.peers.get(server)?.tell(command) ?? false)
 
+/** In milliseconds: a server that refuses more than 30 good tokens in five minutes gets no new ones for a while. */
+const leastBetweenRevocations = 20_000
+
+const revoking: Doing = (stage, server) =>
+  Effect.suspend(() => {
+    const now = performance.now()
+    if (now - stage.revokedAt < leastBetweenRevocations) return Effect.succeed(false)
+    stage.revokedAt = now
+    return told("revoke")(stage, server)
+  })
+
 const toConnection =
   (f: (connection: McpConnection.McpConnection) => Effect.Effect<unknown, unknown>): Doing => (stage, server) =>
     Effect.as(Effect.flatMap(stage.current.manager.connection(server), f), true)
@@ -81,7 +92,7 @@ const doings: { readonly [kind in EventKind]: Doing } = {
   streams: told("streams"),
   endStreams: told("endStreams"),
   sockets: told("sockets"),
-  revoke: told("revoke"),
+  revoke: revoking,
   flood: told("flood"),
   junk: told("junk"),
   ask: told("ask"),

@@ -29,6 +29,8 @@ export class Stage {
   readonly mark: string
   /** Processes that do not run at the moment. */
   readonly stopped = new Set<number>()
+  /** When tokens were revoked last, of `performance.now()`. */
+  revokedAt = Number.NEGATIVE_INFINITY
   replays = 0
   private readonly counted = new WeakMap<object, number>()
 

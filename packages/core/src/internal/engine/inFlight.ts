@@ -4,8 +4,8 @@
  * Owns: where each is found. Ids are counted up, so that most have a place of their own; who finds it taken goes to a map.
  * May not touch: what becomes of a request.
  *
- * Not only a map: where requests come one after the other, each makes two new tables in it, and each table holds the next one.
- * With the first that V8 takes for long-lived all later ones are, and the requests with them: 600 bytes per call.
+ * Not only a map: where requests come one after the other, each makes new tables in it, and each table holds the next one. With
+ * the first that V8 takes for long-lived all later ones are: 150 bytes per request.
  */
 import type { Pending } from "./pending.js"
 
