@@ -100,10 +100,6 @@ describe("StdioTransport: the application dies", () => {
       })))
   }
 
-  const starts = {
-    "its first server": [["keepalive", "ignoreterm"]],
-    "one more, after others": [["keepalive"], ["keepalive", "ignoreterm"], ["keepalive", "ignoreterm"]]
-  } satisfies { readonly [what: string]: ReadonlyArray<ReadonlyArray<StdioFixture.Flag>> }
   const killedWithTheLastOf = (serversFor: (env: { readonly [name: string]: string }) => ReadonlyArray<unknown>) =>
     Effect.scoped(Effect.gen(function*() {
       const mark = yield* marked
@@ -114,12 +110,20 @@ describe("StdioTransport: the application dies", () => {
       assert.isAbove(watchdog, 0)
       yield* allDead({ pid, watchdog, mark, output, ended })
     }))
-  for (const [what, servers] of Object.entries(starts)) {
-    for (const [how, make] of [["", StdioFixture.config], [" behind a shell", StdioFixture.wrapped]] as const) {
-      it.live(`S19: killed in the moment in which it starts ${what}${how}, it leaves no server and no watchdog`, () =>
-        killedWithTheLastOf((env) => servers.map((flags) => make(flags, { env }))))
-    }
-  }
+  const stubborn = ["keepalive", "ignoreterm"] satisfies ReadonlyArray<StdioFixture.Flag>
+
+  it.live("S19: killed in the moment in which it starts its first server, it leaves no server and no watchdog", () =>
+    killedWithTheLastOf((env) => [StdioFixture.config(stubborn, { env })]))
+
+  it.live("S19: killed in the moment in which it starts one behind a shell, it leaves no server and no watchdog", () =>
+    killedWithTheLastOf((env) => [StdioFixture.wrapped(stubborn, { env })]))
+
+  it.live("S19: killed in the moment in which it starts one more, after others, it leaves none and no watchdog", () =>
+    killedWithTheLastOf((env) => [
+      StdioFixture.config(["keepalive"], { env }),
+      StdioFixture.wrapped(stubborn, { env }),
+      StdioFixture.config(stubborn, { env })
+    ]))
 
   it.live("S19: killed in the moment in which a start fails, it leaves no server and no watchdog", () =>
     killedWithTheLastOf((env) => [

@@ -71,7 +71,7 @@ class Batch {
     if (sent !== undefined) this.awaited = true
   }
 
-  /** The text of all of them, which is not kept: it is written once, or never. */
+  /** The text of all of them, which is not kept: it is written once, or never. For each message, so without a function. */
   takeText(): string {
     let text = ""
     for (let place = 0; place < this.used; place++) {
