@@ -118,12 +118,10 @@ describe("StdioTransport: the application dies", () => {
   it.live("S19: killed in the moment in which it starts one behind a shell, it leaves no server and no watchdog", () =>
     killedWithTheLastOf((env) => [StdioFixture.wrapped(stubborn, { env })]))
 
-  it.live("S19: killed in the moment in which it starts one more, after others, it leaves none and no watchdog", () =>
-    killedWithTheLastOf((env) => [
-      StdioFixture.config(["keepalive"], { env }),
-      StdioFixture.wrapped(stubborn, { env }),
-      StdioFixture.config(stubborn, { env })
-    ]))
+  for (const [how, make] of [["", StdioFixture.config], [" behind a shell", StdioFixture.wrapped]] as const) {
+    it.live(`S19: killed in the moment in which it starts one more${how}, it leaves no server and no watchdog`, () =>
+      killedWithTheLastOf((env) => [["keepalive" as const], stubborn, stubborn].map((flags) => make(flags, { env }))))
+  }
 
   it.live("S19: killed in the moment in which a start fails, it leaves no server and no watchdog", () =>
     killedWithTheLastOf((env) => [
