@@ -1,8 +1,8 @@
 /** Where the engine finds the requests that are under way. */
 import { assert, describe, it } from "@effect/vitest"
 import { FastCheck } from "effect"
-import { InFlight } from "../src/internal/engine/inFlight.js"
 import { Pending } from "../src/internal/engine/pending.js"
+import { InFlight } from "../src/internal/inFlight.js"
 
 const request = (id: number) =>
   new Pending(
@@ -15,10 +15,10 @@ const request = (id: number) =>
     0
   )
 
-const ids = (inFlight: InFlight) => inFlight.all().map((_) => _.id)
+const ids = (inFlight: InFlight<{ readonly id: number }>) => inFlight.all().map((_) => _.id).sort((a, b) => a - b)
 
 describe("InFlight", () => {
-  it("does what a map does, in the order of the ids, also where many wait and one waits for very long", () => {
+  it("does what a map does, also where many wait and one waits for very long", () => {
     // Ids are counted up; what leaves is any of those that are there, or one that has left.
     const more = { weight: 3, arbitrary: FastCheck.constant(undefined) }
     const steps = FastCheck.array(FastCheck.oneof(more, { weight: 2, arbitrary: FastCheck.nat() }), {
@@ -26,7 +26,7 @@ describe("InFlight", () => {
       maxLength: 800
     })
     FastCheck.assert(FastCheck.property(steps, (steps) => {
-      const inFlight = new InFlight()
+      const inFlight = new InFlight<Pending>()
       const model = new Map<number, Pending>()
       const gone: Array<Pending> = []
       let lastId = 0
@@ -54,8 +54,24 @@ describe("InFlight", () => {
     }))
   })
 
+  it("tells ids that are texts from numbers, as a map does", () => {
+    const requests = [{ id: 1 }, { id: "1" }, { id: 65 }, { id: "" }, { id: -1 }, { id: 63 }, { id: 1.5 }, {
+      id: 1 + 2 ** 32
+    }]
+    const inFlight = new InFlight<{ readonly id: string | number }>()
+    for (const request of requests) inFlight.add(request)
+    for (const request of requests) assert.strictEqual(inFlight.get(request.id), request)
+    assert.strictEqual(inFlight.size, requests.length)
+    for (const request of requests) {
+      assert.isTrue(inFlight.delete(request))
+      assert.isFalse(inFlight.delete(request))
+      assert.isUndefined(inFlight.get(request.id))
+    }
+    assert.strictEqual(inFlight.size, 0)
+  })
+
   it("knows nothing by what is no id of ours", () => {
-    const inFlight = new InFlight()
+    const inFlight = new InFlight<Pending>()
     for (let id = 1; id <= 130; id++) inFlight.add(request(id))
     for (const id of ["1", "65", 0, -1, -63, 1.5, 131, 1 + 2 ** 32, Number.NaN, Infinity, null, undefined, {}, true]) {
       assert.isUndefined(inFlight.get(id))

@@ -14,6 +14,7 @@ import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
+import { InFlight } from "../inFlight.js"
 import { freezeByItem } from "../protocol/json.js"
 import * as Secrets from "../secrets.js"
 import * as ErrorType from "../telemetry/errorType.js"
@@ -22,7 +23,6 @@ import type { SessionMeter } from "../telemetry/meter.js"
 import { type Beginning, Begun } from "./begun.js"
 import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
-import { InFlight } from "./inFlight.js"
 import type { Call, Decoder, EngineEvents, Resume } from "./pending.js"
 import { Pending } from "./pending.js"
 import { Pongs } from "./pongs.js"
@@ -38,10 +38,13 @@ const decodeNothing: Decoder<unknown> = (value) => ({ value })
 const unwritten =
   "it has not run: the server has not read what comes before it, there was no free connection to it, or what it needs to be accepted was not there yet"
 
+/** Ids are counted up. */
+const asTheyCame = (a: Pending, b: Pending) => a.id - b.id
+
 const noParams: McpProtocol.JsonObject = Object.freeze({})
 
 export class Engine {
-  private readonly pending = new InFlight()
+  private readonly pending = new InFlight<Pending>()
   /** Those of them that wait for their turn, in order. */
   private readonly queue = new Set<Pending>()
   /** How many of them take no turn. */
@@ -265,7 +268,7 @@ export class Engine {
   /** Ends what is due and says when the next one is. */
   expire(now: number): number {
     let next = this.begun.expire(now)
-    for (const pending of this.pending.all()) {
+    for (const pending of this.pending.all().sort(asTheyCame)) {
       const due = Math.min(pending.idleAt, pending.totalAt)
       if (due > now) next = Math.min(next, due)
       else if (this.settle(pending)) this.timeOut(pending, pending.totalAt <= now)
@@ -470,7 +473,7 @@ export class Engine {
   private end(error: McpError.McpError): void {
     this.ended = error
     this.begun.clear()
-    const waiting = this.pending.all()
+    const waiting = this.pending.all().sort(asTheyCame)
     this.pending.clear()
     this.queue.clear()
     this.place?.quit(this)

@@ -33,7 +33,7 @@ import type { Authorization, Credentials } from "../../McpAuth.js"
 import * as McpError from "../../McpError.js"
 import { Bytes, decodeText } from "./bytes.js"
 import type { Refusal } from "./classify.js"
-import type { Linger } from "./linger.js"
+import type { Linger, Lingering } from "./linger.js"
 import type { Wire } from "./wire.js"
 import * as Wires from "./wire.js"
 
@@ -77,7 +77,7 @@ const never: Before = { refused: false, nonces: 0, nonce: undefined }
 
 type Phase = "proving" | "waiting" | "reading" | "refused" | "authorizing" | "draining" | "over"
 
-export class Exchange implements HttpListener {
+export class Exchange implements HttpListener, Lingering {
   private phase: Phase = "waiting"
   private cancel: (() => boolean | void) | undefined = undefined
   private cancelled = false
@@ -88,6 +88,7 @@ export class Exchange implements HttpListener {
   private drained = 0
   /** Where it waits for its time to be over. */
   private lingers: Linger | undefined = undefined
+  lingersUntil = 0
   /** Ends what it waits for, if that is not the server. */
   private cancelWork: (() => void) | undefined = undefined
   private proved = false
@@ -106,7 +107,11 @@ export class Exchange implements HttpListener {
   start(): void {
     const { config, credentials, live } = this.wire
     live.add(this)
-    if (config.maxConnections !== undefined && this.isCrowded()) { for (const exchange of live) exchange.makeRoom() }
+    if (config.maxConnections !== undefined && this.isCrowded()) {
+      for (const exchange of live.all()) {
+        exchange.makeRoom()
+      }
+    }
     if (credentials?.proofs !== undefined && isBound(this.request)) this.prove(credentials.proofs)
     else this.dispatch(this.request)
   }
@@ -177,7 +182,7 @@ export class Exchange implements HttpListener {
     const { config: { maxConnections }, live } = this.wire
     if (maxConnections === undefined || this.kind !== "request" || live.size <= maxConnections) return false
     let requests = 0
-    for (const { kind } of live) if (kind === "request") requests++
+    for (const { kind } of live.all()) if (kind === "request") requests++
     return requests > maxConnections
   }
 

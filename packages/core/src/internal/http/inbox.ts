@@ -6,10 +6,12 @@
  */
 import * as McpProtocol from "../../McpProtocol.js"
 import type { TransportEvents } from "../../McpTransport.js"
+import { InFlight } from "../inFlight.js"
 import { excerpt } from "./classify.js"
 
 /** A request that was sent and has no answer yet. */
 export interface Unanswered {
+  readonly id: McpProtocol.RequestId
   answered(): void
   /** Nobody waits for its answer any more. Whether the server can't have acted on it, and never will. */
   release(): boolean
@@ -30,7 +32,7 @@ const eventsShown = 100
 const mayBeMessage = /^\s*[[{]/
 
 export class Inbox {
-  readonly pending = new Map<McpProtocol.RequestId, Unanswered>()
+  readonly pending = new InFlight<Unanswered>()
   /** How many messages have arrived. */
   messages = 0
   private nonsense = 0
@@ -39,6 +41,12 @@ export class Inbox {
     private readonly events: TransportEvents,
     private readonly wire: { readonly closed: boolean }
   ) {}
+
+  /** No answer to it is waited for any more. */
+  forget(id: McpProtocol.RequestId): void {
+    const request = this.pending.get(id)
+    if (request !== undefined) this.pending.delete(request)
+  }
 
   /** The data of one event. What is empty only carries an event id. */
   event(data: string, from: Source): void {

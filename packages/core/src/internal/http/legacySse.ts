@@ -138,18 +138,18 @@ class LegacySse implements MessageTransport, Reader, Source {
         }
         : (error) => {
           if (error === undefined || this.wire.closed) return
-          this.inbox.pending.delete(id)
+          this.inbox.forget(id)
           this.wire.events.requestFailed(id, error)
         }
     })
     if (id === undefined) this.notes.add(note)
-    else this.inbox.pending.set(id, { answered: () => this.answered(id, note), release: () => note.release() })
+    else this.inbox.pending.add({ id, answered: () => this.answered(id, note), release: () => note.release() })
     note.start()
   }
 
   readonly release = (id: McpProtocol.RequestId): boolean => {
     const request = this.inbox.pending.get(id)
-    this.inbox.pending.delete(id)
+    this.inbox.forget(id)
     return request?.release() === true
   }
 
@@ -180,7 +180,7 @@ class LegacySse implements MessageTransport, Reader, Source {
   }
 
   private answered(id: McpProtocol.RequestId, note: Note): void {
-    this.inbox.pending.delete(id)
+    this.inbox.forget(id)
     note.answered()
   }
 

@@ -6,9 +6,12 @@
  * to end it after each; a long one would be a fiber that a session keeps for nothing.
  * May not touch: what they are.
  */
+import { Slots } from "../slots.js"
 import type { Timers } from "./timers.js"
 
 export interface Lingering {
+  /** When its time is over. Belongs to the `Linger` that it was given to. */
+  lingersUntil: number
   /** The time is over. */
   readonly expire: () => void
 }
@@ -17,7 +20,7 @@ export interface Lingering {
 const short = 1000
 
 export class Linger {
-  private readonly entries = new Map<Lingering, number>()
+  private readonly entries = new Slots<Lingering>()
   private disarm: (() => void) | undefined = undefined
 
   constructor(
@@ -26,8 +29,8 @@ export class Linger {
   ) {}
 
   add(entry: Lingering): void {
-    if (this.entries.has(entry)) return
-    this.entries.set(entry, this.timers.steady.now() + this.millis)
+    entry.lingersUntil = this.timers.steady.now() + this.millis
+    this.entries.add(entry)
     if (this.disarm === undefined) this.arm(this.millis)
   }
 
@@ -45,11 +48,11 @@ export class Linger {
 
   private readonly sweep = (): void => {
     const now = this.timers.steady.now()
-    for (const [entry, at] of this.entries) {
-      if (at > now) return this.arm(at - now)
-      this.entries.delete(entry)
-      entry.expire()
+    for (const entry of this.entries.all()) {
+      if (entry.lingersUntil <= now && this.entries.delete(entry)) entry.expire()
     }
     this.disarm = undefined
+    const next = Math.min(...this.entries.all().map((_) => _.lingersUntil))
+    if (next < Infinity) this.arm(next - now)
   }
 }

@@ -12,7 +12,6 @@ import * as Errors from "../engine/errors.js"
 import * as Classify from "./classify.js"
 import type { BodyReader, Exchange, HeaderOf, Reader } from "./exchange.js"
 import * as Exchanges from "./exchange.js"
-import type { Unanswered } from "./inbox.js"
 import type { Linger, Lingering } from "./linger.js"
 import * as Losses from "./losses.js"
 import { jsonOf, laneOf } from "./post.js"
@@ -31,10 +30,11 @@ export interface NoteOptions {
   readonly onSettled: (error: McpError.McpError | undefined) => void
 }
 
-export class Note implements Reader, Unanswered, Lingering {
+export class Note implements Reader, Lingering {
   readonly operation: string
   /** A request is bounded by whoever waits for its answer. */
   private readonly deadline: Linger | undefined
+  lingersUntil = 0
   private settled = false
   private exchange: Exchange | undefined = undefined
   private cancelHeaders: (() => void) | undefined = undefined

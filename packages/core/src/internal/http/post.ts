@@ -66,7 +66,7 @@ export class Post implements Reader, Unanswered, Source {
 
   start(): void {
     const { inbox, session, wire } = this.context
-    inbox.pending.set(this.id, this)
+    inbox.pending.add(this)
     const body = jsonOf(this.message)
     if (body === undefined) return this.fail(Losses.notJson(wire.server, this.operation))
     this.withSession = session.id !== undefined
@@ -256,7 +256,7 @@ export class Post implements Reader, Unanswered, Source {
   private settle(): boolean {
     if (this.settled) return false
     this.settled = true
-    this.context.inbox.pending.delete(this.id)
+    this.context.inbox.pending.delete(this)
     return !this.context.wire.closed
   }
 

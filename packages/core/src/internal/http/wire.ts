@@ -21,6 +21,7 @@ import { headerProblem } from "../config/values.js"
 import * as Url from "../exchange/url.js"
 import { acquireRelease } from "../finalizers.js"
 import * as Secrets from "../secrets.js"
+import { Slots } from "../slots.js"
 import * as Classify from "./classify.js"
 import type { Exchange } from "./exchange.js"
 import { Hidden, valuesOf } from "./hidden.js"
@@ -58,7 +59,7 @@ export interface Wire {
   /** As long as messages without an answer may take. */
   readonly notes: { readonly usual: Linger; readonly cancelled: Linger }
   /** Every exchange that holds a socket. */
-  readonly live: Set<Exchange>
+  readonly live: Slots<Exchange>
   /** From here on nothing is sent and nothing is reported. */
   closed: boolean
   /** The headers of the last request, which are those of the next one as long as neither part changes. */
@@ -113,7 +114,7 @@ const make = (...[config, client, events, credentials]: Parts): Effect.Effect<Wi
     linger: new Linger(timers, 1000),
     brief: new Linger(timers, 50),
     notes: notesOf(config, timers),
-    live: new Set(),
+    live: new Slots(),
     closed: false,
     authorized: undefined,
     refusal: undefined,
@@ -282,6 +283,6 @@ export const stop = (wire: Wire): void => {
   wire.unfollow = undefined
   // The last request may be accepted as well, and nobody is to hear of it.
   wire.onAccepted = undefined
-  for (const exchange of wire.live) exchange.abort()
+  for (const exchange of wire.live.all()) exchange.abort()
   wire.timers.cancelAll()
 }
