@@ -6,7 +6,7 @@ import { KeyValueStore } from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
 import { CatalogStore, McpCatalog, type McpConfig, type McpManager } from "@mcp-runtime/core"
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
-import { Deferred, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, FiberId, Layer, Option, Scope } from "effect"
 import {
   begun,
   brief,
@@ -135,6 +135,46 @@ describe("the gate", () => {
       const { exit, took } = yield* timed(other.connectAll)
       assert.deepStrictEqual([took, brief(failure(exit))], [5000, "b: b ConnectFailed"])
       assert.strictEqual((yield* views(other)).connected, "")
+    }))
+
+  it.scoped("the first server starts while the connections of the later ones are still to be made", () =>
+    Effect.gen(function*() {
+      const journal: Array<string> = []
+      const servers = yield* fakes("a b c d e f", { journal })
+      const manager = yield* over(servers, {
+        connection: ({ name }) => {
+          journal.push(`made ${name}`)
+          return {}
+        }
+      })
+      assert.deepStrictEqual(journal, [])
+      assert.deepStrictEqual(yield* manager.connectAll, ["a", "b", "c", "d", "e", "f"])
+      assert.isBelow(journal.indexOf("+a"), journal.indexOf("made d"))
+      assert.isBelow(journal.indexOf("+c"), journal.indexOf("made f"))
+      assert.strictEqual(journal.length, 12)
+    }))
+
+  it.scoped("an interruption while they are begun leaves nothing, and begins no more of them", () =>
+    Effect.gen(function*() {
+      const journal: Array<string> = []
+      const servers = yield* fakes("a b c d e f", { journal })
+      const manager = yield* over(servers, {
+        connection: ({ name }) => {
+          if (name === "c") starting?.unsafeInterruptAsFork(FiberId.none)
+          journal.push(`made ${name}`)
+          return {}
+        }
+      })
+      const starting: Fiber.RuntimeFiber<unknown, unknown> | undefined = yield* Effect.fork(manager.connectAll)
+      assert.isTrue(Exit.isInterrupted(yield* Fiber.await(starting)))
+      assert.include(journal, "+a")
+      assert.notInclude(journal, "made e")
+      assert.strictEqual(
+        journal.filter((_) => _.startsWith("-")).length,
+        journal.filter((_) => _.startsWith("+")).length
+      )
+      assert.deepStrictEqual((yield* attemptsOf(servers)).slice(4), [0, 0])
+      assert.deepStrictEqual(yield* manager.connectAll, ["a", "b", "c", "d", "e", "f"])
     }))
 
   it.scoped("one server after the other, or few at once: stored tools need no turn", () =>

@@ -35,6 +35,12 @@ describe("starts of processes", () => {
       assert.match(notes.join(), /^a,(other,)+b,(other,)+c$/)
     }))
 
+  it.live("a single one takes its turn in the same step", () =>
+    Effect.gen(function*() {
+      yield* turnsOver
+      assert.isNotNull(Effect.runFork(turn).unsafePoll())
+    }))
+
   it.live("a single one waits for nothing; who is interrupted is left out, and holds up nobody", () =>
     Effect.gen(function*() {
       yield* turnsOver

@@ -18,6 +18,10 @@ export class Commands {
   /** The last command, if it is to close. */
   private closing: Done | undefined = undefined
 
+  get areDone(): boolean {
+    return this.waiting.size === 0
+  }
+
   /** The same wish that is not begun yet, if it does as well. */
   same(command: Command, demanded: boolean): Done | undefined {
     if (command === "reconnect") return this.reconnecting

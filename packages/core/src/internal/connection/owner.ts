@@ -232,6 +232,9 @@ export class Owner {
   command(command: Command, askedIn?: Tracer.AnySpan): Effect.Effect<number> {
     return Effect.suspend(() => {
       if (this.released) return Effect.succeed(this.era)
+      if (command === "enable" && this.state._tag !== "Disabled" && this.commands.areDone) {
+        return Effect.succeed(this.era)
+      }
       this.askedIn ??= askedIn
       const same = this.commands.same(command, this.demanded)
       if (same !== undefined) return Deferred.await(same)
@@ -270,22 +273,22 @@ export class Owner {
   // ---------------------------------------------------------------------------------------------
 
   /** Interrupted only between two events. */
-  get run(): Effect.Effect<never> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.forever(
-        Effect.flatMap(
-          restore(Queue.take(this.parts.events)),
-          (event) =>
-            Effect.catchAllCause(this.handle(event), (cause) => {
-              if (event._tag === "Command") this.commands.complete(event.done, this.era)
-              return Effect.zipRight(
-                this.log(Effect.logError("the owner of a connection failed to handle an event", cause)),
-                this.giveUp
-              )
-            })
-        )
+  get run(): Effect.Effect<void> {
+    return Effect.uninterruptibleMask((restore) => {
+      const next = Effect.flatMap(
+        restore(Queue.take(this.parts.events)),
+        (event) =>
+          Effect.catchAllCause(this.handle(event), (cause) => {
+            if (event._tag === "Command") this.commands.complete(event.done, this.era)
+            return Effect.zipRight(
+              this.log(Effect.logError("the owner of a connection failed to handle an event", cause)),
+              this.giveUp
+            )
+          })
       )
-    )
+      // `Effect.forever` would let others have a turn after each event: what follows it waits for all of theirs.
+      return Effect.whileLoop({ while: () => true, body: () => next, step: () => {} })
+    })
   }
 
   /** The end is near: what is under way goes to its end, and nothing new is begun. */

@@ -60,7 +60,10 @@ export const make = (
         { ...wished, catalog: { ...catalog, storage: catalog?.storage ?? store.of(config) } },
         observer
       )
-      return Effect.suspend(() => Fiber.join(Runtime.runFork(runtime)(Scope.extend(connection, scope))))
+      return Effect.suspend(() => {
+        const making = Runtime.runFork(runtime)(Scope.extend(connection, scope))
+        return making.unsafePoll() ?? Fiber.join(making)
+      })
     }
     const servers = new Servers(settings, declared, { settings, open, fork })
     yield* Effect.addFinalizer(() => servers.end)
@@ -246,7 +249,7 @@ class Servers {
     const begun = new Set(this.worthTrying(targets, concerned))
     const body = Effect.gen(this, function*() {
       if (this.released) return yield* Effect.fail(released("connect"))
-      this.beginAll(begun, yield* Spans.current)
+      yield* this.beginAll(begun, yield* Spans.current)
       yield* strict ? this.outcomes(concerned) : this.untilUsable(concerned, gate)
       yield* this.endings(targets)
       const errors = strict ? this.failuresOf(concerned) : []
@@ -264,11 +267,11 @@ class Servers {
     return unusable < 0 ? targets : targets.filter((_) => concerned.indexOf(_) < unusable)
   }
 
-  private beginAll(targets: Iterable<Entry>, span: Tracer.AnySpan | undefined): void {
+  private beginAll(targets: Iterable<Entry>, span: Tracer.AnySpan | undefined): Effect.Effect<void> {
     const { connecting, mode, strict } = this.settings
     const turns = connecting === Infinity ? undefined : Effect.unsafeMakeSemaphore(connecting)
     let calledOff = false
-    for (const entry of targets) {
+    const begin = (entry: Entry): void => {
       const turn = (attempt: Effect.Effect<void>): Effect.Effect<void> => {
         const parented = span === undefined ? attempt : Effect.withParentSpan(attempt, span)
         const orNot = Effect.suspend(() => calledOff ? Effect.void : parented)
@@ -282,6 +285,10 @@ class Servers {
       }
       entry.begin(turn, strict)
     }
+    // The first process starts, on another processor, before all of them are prepared.
+    return Effect.forEach(targets, (entry) => Effect.zipRight(Effect.sync(() => begin(entry)), Effect.yieldNow()), {
+      discard: true
+    })
   }
 
   /** Until every attempt has ended. */

@@ -16,15 +16,24 @@ const next = (): void => {
   first?.()
 }
 
-/** Waits for a turn, which is to be used at once. @internal */
-export const turn: Effect.Effect<void> = Effect.async((resume) => {
-  const take = () => {
-    waiting.delete(take)
-    isTaken = true
-    setImmediate(next)
+const take = (): void => {
+  isTaken = true
+  setImmediate(next)
+}
+
+const laterTurn: Effect.Effect<void> = Effect.async((resume) => {
+  const begin = () => {
+    waiting.delete(begin)
+    take()
     resume(Effect.void)
   }
-  if (!isTaken) return take()
-  waiting.add(take)
-  return Effect.sync(() => waiting.delete(take))
+  waiting.add(begin)
+  return Effect.sync(() => waiting.delete(begin))
+})
+
+/** Waits for a turn, which is to be used at once. @internal */
+export const turn: Effect.Effect<void> = Effect.suspend(() => {
+  if (isTaken) return laterTurn
+  take()
+  return Effect.void
 })
