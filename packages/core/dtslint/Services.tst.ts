@@ -64,12 +64,12 @@ describe("HttpExchange", () => {
 describe("SecretResolver", () => {
   it("is made of some of its functions, whose values are hidden", () => {
     expect(SecretResolver.make({ store: () => Effect.succeed(Redacted.make("x")) })).type.toBe<
-      SecretResolver.Service
+      Context.Tag.Service<SecretResolver.SecretResolver>
     >()
     expect(SecretResolver.make).type.not.toBeCallableWith({ store: () => Effect.succeed("x") })
     expect(SecretResolver.make).type.not.toBeCallableWith({ env: () => Effect.fail(new Error("x")) })
     expect(SecretResolver.make).type.not.toBeCallableWith({ vault: () => Effect.succeed(Redacted.make("x")) })
-    expect(SecretResolver.fromMap({ env: { A: "a" } })).type.toBe<SecretResolver.Service>()
+    expect(SecretResolver.fromMap({ env: { A: "a" } })).type.toBe<Context.Tag.Service<SecretResolver.SecretResolver>>()
   })
 })
 

@@ -163,7 +163,7 @@ export type StdioChannel = (config: McpConfig.StdioConfig) => Channel
 export const make = (parts: {
   readonly http: Context.Tag.Service<typeof HttpExchange.HttpExchange>
   readonly stdio?: StdioChannel | undefined
-  readonly secrets?: SecretResolver.Service | undefined
+  readonly secrets?: Context.Tag.Service<SecretResolver.SecretResolver> | undefined
   /** Without it, a server that asks for credentials which the configuration does not have is an `Unauthorized`. */
   readonly auth?: Pick<Context.Tag.Service<McpAuth.McpAuth>, "credentials"> | undefined
 }): Context.Tag.Service<McpTransport> => ({

@@ -41,13 +41,14 @@ export class SecretUnavailable extends Data.TaggedError("SecretUnavailable")<{
 export type Answer = Effect.Effect<Redacted.Redacted<string>, SecretUnavailable>
 
 /**
- * One function per kind of reference. Each is asked at most once for the same thing while a session is opened, may be
- * interrupted, and is asked again for the next session.
+ * The service that finds secrets: one function per kind of reference. Each is asked at most once for the same thing while a session
+ * is opened, may be interrupted, and is asked again for the next session. An application that provides none gets that of its
+ * platform: `NodeSecrets` with `NodeMcp.layer`, `none` elsewhere.
  *
  * @since 0.1.0
- * @category models
+ * @category tags
  */
-export interface Service {
+export class SecretResolver extends Context.Tag("@mcp-runtime/core/SecretResolver")<SecretResolver, {
   /** `{ env: "NAME" }`, `${NAME}`: a variable of the environment. One that is set to nothing is set. */
   readonly env: (name: string) => Answer
   /** `{ command: "..." }`: what a command writes. It runs in `directory`, or where this process does. */
@@ -61,16 +62,7 @@ export interface Service {
   readonly input: (id: string) => Answer
   /** `${userHome}`: the directory of the user. It is no secret. */
   readonly userHome: Effect.Effect<string, SecretUnavailable>
-}
-
-/**
- * The service that finds secrets. An application that provides none gets that of its platform: `NodeSecrets` with
- * `NodeMcp.layer`, `none` elsewhere.
- *
- * @since 0.1.0
- * @category tags
- */
-export class SecretResolver extends Context.Tag("@mcp-runtime/core/SecretResolver")<SecretResolver, Service>() {}
+}>() {}
 
 /**
  * The service from some of its functions. The others say that they have nothing.
@@ -98,7 +90,9 @@ export class SecretResolver extends Context.Tag("@mcp-runtime/core/SecretResolve
  * @since 0.1.0
  * @category constructors
  */
-export const make = (functions: Partial<Service>): Service => ({ ...none, ...functions })
+export const make = (
+  functions: Partial<Context.Tag.Service<SecretResolver>>
+): Context.Tag.Service<SecretResolver> => ({ ...none, ...functions })
 
 const missing = (what: string): Effect.Effect<never, SecretUnavailable> =>
   Effect.fail(
@@ -115,7 +109,7 @@ const missing = (what: string): Effect.Effect<never, SecretUnavailable> =>
  * @since 0.1.0
  * @category constructors
  */
-export const none: Service = {
+export const none: Context.Tag.Service<SecretResolver> = {
   env: () => missing("variables of the environment"),
   command: () => missing("the output of a command"),
   store: () => missing("a key-value store"),
@@ -146,7 +140,7 @@ export interface Values {
  * @since 0.1.0
  * @category constructors
  */
-export const fromMap = (values: Values): Service => {
+export const fromMap = (values: Values): Context.Tag.Service<SecretResolver> => {
   const get =
     (kind: "env" | "command" | "store" | "input", problem: (name: string) => string) => (name: string): Answer =>
       Effect.suspend(() => {
@@ -173,15 +167,17 @@ export const fromMap = (values: Values): Service => {
  * @since 0.1.0
  * @category constructors
  */
-export const fromConfigProvider = (provider?: ConfigProvider.ConfigProvider): Service =>
+export const fromConfigProvider = (provider?: ConfigProvider.ConfigProvider): Context.Tag.Service<SecretResolver> =>
   make({
     env: (name) => {
       const config = Config.redacted(name)
       const loaded = provider === undefined
         ? Effect.configProviderWith((current) => current.load(config))
         : provider.load(config)
-      return Effect.mapError(loaded, () =>
-        new SecretUnavailable({ reason: "Unset", problem: `the configuration has no value for "${name}"` }))
+      return Effect.mapError(
+        loaded,
+        () => new SecretUnavailable({ reason: "Unset", problem: `the configuration has no value for "${name}"` })
+      )
     }
   })
 

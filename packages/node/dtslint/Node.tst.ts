@@ -21,7 +21,7 @@ import {
   StdioTransport,
   UndiciExchange
 } from "@mcp-runtime/node"
-import { type Effect, Layer, type Option } from "effect"
+import { type Context, type Effect, Layer, type Option } from "effect"
 import { describe, expect, it } from "tstyche"
 
 declare const stdio: McpConfig.StdioConfig
@@ -95,9 +95,9 @@ describe("parts", () => {
   })
 
   it("secrets and exchanges are services", () => {
-    expect(NodeSecrets.make()).type.toBe<SecretResolver.Service>()
+    expect(NodeSecrets.make()).type.toBe<Context.Tag.Service<SecretResolver.SecretResolver>>()
     expect(NodeSecrets.layer()).type.toBe<Layer.Layer<SecretResolver.SecretResolver>>()
-    expect(NodeSecrets.current).type.toBe<Effect.Effect<SecretResolver.Service>>()
+    expect(NodeSecrets.current).type.toBe<Effect.Effect<Context.Tag.Service<SecretResolver.SecretResolver>>>()
     expect(UndiciExchange.layerOptions({ connectTimeout: null })).type.toBe<
       Layer.Layer<HttpExchange.HttpExchange, McpError.ConfigInvalid>
     >()

@@ -76,22 +76,14 @@ export interface Place {
  * What the files of a running application say.
  *
  * @since 0.1.0
- * @category models
+ * @category tags
  */
-export interface Files {
+export class ConfigFiles extends Context.Tag("@mcp-runtime/node/ConfigFiles")<ConfigFiles, {
   /** Now. What is taken from it for tools (`ConfigFile.toolsetServers`) is best taken anew for each agent. */
   readonly loaded: Effect.Effect<ConfigFile.Loaded>
   /** Now, then each change. A slow reader misses what is between, never the last. */
   readonly changes: Stream.Stream<ConfigFile.Loaded>
-}
-
-/**
- * The files that a running application follows.
- *
- * @since 0.1.0
- * @category tags
- */
-export class ConfigFiles extends Context.Tag("@mcp-runtime/node/ConfigFiles")<ConfigFiles, Files>() {}
+}>() {}
 
 const settingsOf = (options: Options): Effect.Effect<Follow.Settings> =>
   Effect.sync(() => {

@@ -9,6 +9,7 @@
 import * as KeyValueStore from "@effect/platform/KeyValueStore"
 import type * as McpError from "@mcp-runtime/core/McpError"
 import * as SecretResolver from "@mcp-runtime/core/SecretResolver"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -48,7 +49,7 @@ export interface Options {
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Options = {}): SecretResolver.Service => {
+export const make = (options: Options = {}): Context.Tag.Service<SecretResolver.SecretResolver> => {
   const { commandTimeout, reuseCommands } = Durations.positive("<secrets>", {
     commandTimeout: options.commandTimeout ?? "10 seconds",
     reuseCommands: options.reuseCommands
@@ -124,11 +125,11 @@ export const layer: {
   Layer.effect(SecretResolver.SecretResolver, withContext(options))
 
 /** Without options it can't fail. */
-const withContext = (options: Options): Effect.Effect<SecretResolver.Service> =>
+const withContext = (options: Options): Effect.Effect<Context.Tag.Service<SecretResolver.SecretResolver>> =>
   Effect.flatMap(
     Effect.serviceOption(KeyValueStore.KeyValueStore),
     (store) => Durations.made(() => make({ ...options, store: options.store ?? Option.getOrUndefined(store) }))
-  ) as Effect.Effect<SecretResolver.Service>
+  ) as Effect.Effect<Context.Tag.Service<SecretResolver.SecretResolver>>
 
 /**
  * The `SecretResolver` of the application if it provides one, else that of Node.
@@ -136,7 +137,7 @@ const withContext = (options: Options): Effect.Effect<SecretResolver.Service> =>
  * @since 0.1.0
  * @category accessors
  */
-export const current: Effect.Effect<SecretResolver.Service> = Effect.flatMap(
+export const current: Effect.Effect<Context.Tag.Service<SecretResolver.SecretResolver>> = Effect.flatMap(
   Effect.serviceOption(SecretResolver.SecretResolver),
   Option.match({ onNone: () => withContext({}), onSome: Effect.succeed })
 )

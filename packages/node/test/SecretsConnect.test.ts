@@ -28,7 +28,7 @@ import {
   Stream,
   Tracer
 } from "effect"
-import type { Scope } from "effect"
+import type { Context, Scope } from "effect"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -45,7 +45,7 @@ const stdio = (
 /** With the secrets of a test in place of those of Node. */
 const provided = <A, E>(
   effect: Effect.Effect<A, E, Scope.Scope | McpTransport.McpTransport | CatalogStore.CatalogStore>,
-  secrets: SecretResolver.Service
+  secrets: Context.Tag.Service<SecretResolver.SecretResolver>
 ) =>
   Effect.provide(
     effect,

@@ -12,6 +12,7 @@
  * | they can't be looked up                   | the session is not opened; the channel stays for those that come       |
  * | the scope is closed                       | so are all channels                                                    |
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
@@ -45,7 +46,7 @@ interface Follower {
 /** The channel of a configuration, whether something of it is to be looked up or not. */
 export const channel = (
   config: McpConfig.ServerConfig,
-  resolver: SecretResolver.Service,
+  resolver: Context.Tag.Service<SecretResolver.SecretResolver>,
   make: MakeChannel
 ): Effect.Effect<McpTransport.Channel, McpError.McpError, Scope.Scope> =>
   McpConfig.isResolved(config)

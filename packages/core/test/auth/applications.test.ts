@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { McpConfig } from "@mcp-runtime/core"
 import { McpAuth, McpSession, SecretResolver } from "@mcp-runtime/core"
-import { Effect, Fiber, Redacted, TestClock } from "effect"
+import { type Context, Effect, Fiber, Redacted, TestClock } from "effect"
 import { inspect } from "node:util"
 import * as Subject from "../../src/internal/config/subject.js"
 import { auth, decoded, inWorld, open, settle } from "./setup.js"
@@ -40,7 +40,7 @@ const fields = ({ params }: World.Asked) => Object.fromEntries(params)
 
 const answers = (texts: ReadonlyArray<string>) => {
   const asked: Array<string> = []
-  const resolver: Partial<SecretResolver.Service> = {
+  const resolver: Partial<Context.Tag.Service<SecretResolver.SecretResolver>> = {
     env: (name) =>
       Effect.sync(() => {
         asked.push(name)
@@ -230,7 +230,7 @@ describe("workload identity (RFC 7523)", () => {
       })
     ))
 
-  const broken: Partial<SecretResolver.Service> = {
+  const broken: Partial<Context.Tag.Service<SecretResolver.SecretResolver>> = {
     env: (name) =>
       name === "NONE"
         ? Effect.fail(new SecretResolver.SecretUnavailable({ reason: "Unset", problem: "NONE is not set" }))

@@ -2,7 +2,7 @@
 import { McpAuth, McpConfig, McpSession, McpTransport, SecretResolver } from "@mcp-runtime/core"
 import type { McpError } from "@mcp-runtime/core"
 import { Effect, Layer } from "effect"
-import type { Scope } from "effect"
+import type { Context, Scope } from "effect"
 import { macrotask } from "../gateWire.js"
 import * as World from "./world.js"
 
@@ -60,7 +60,7 @@ export const inWorld = <A, E>(
   ) => Effect.Effect<A, E, McpAuth.McpAuth | McpTransport.McpTransport | Scope.Scope>,
   options: {
     readonly authorizer?: (world: World.World) => Layer.Layer<McpAuth.Authorizer>
-    readonly secrets?: Partial<SecretResolver.Service>
+    readonly secrets?: Partial<Context.Tag.Service<SecretResolver.SecretResolver>>
   } = {}
 ): Effect.Effect<A, E> =>
   Effect.suspend(() => {

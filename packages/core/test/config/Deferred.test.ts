@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CatalogStore, McpConfig, McpManager, McpTransport } from "@mcp-runtime/core"
 import * as SecretResolver from "@mcp-runtime/core/SecretResolver"
-import { Config, ConfigProvider, Effect, Either, Layer, Redacted } from "effect"
+import { Config, ConfigProvider, type Context, Effect, Either, Layer, Redacted } from "effect"
 import { inspect } from "node:util"
 import {
   events,
@@ -258,7 +258,7 @@ describe("what is opened", () => {
     Effect.gen(function*() {
       const config = yield* stdio({ expand: true, args: ["${A}"] })
       const provider = (value: string) => ConfigProvider.fromMap(new Map([["A", value]]))
-      const args = (secrets: SecretResolver.Service) =>
+      const args = (secrets: Context.Tag.Service<SecretResolver.SecretResolver>) =>
         Effect.map(openOnce(config, secrets), (_) => (_ as Resolved).args)
       assert.deepStrictEqual(yield* args(SecretResolver.fromConfigProvider(provider("given"))), ["given"])
       assert.deepStrictEqual(

@@ -3,7 +3,7 @@ import type { McpConfig } from "@mcp-runtime/core"
 import { McpError, McpTransport } from "@mcp-runtime/core"
 import * as SecretResolver from "@mcp-runtime/core/SecretResolver"
 import { Effect } from "effect"
-import type { Scope } from "effect"
+import type { Context, Scope } from "effect"
 
 export type Resolved = Extract<McpConfig.ServerConfig, { transport: "stdio" }>
 export type ResolvedHttp = Extract<McpConfig.ServerConfig, { transport: "http" }>
@@ -34,7 +34,7 @@ export interface Recorder {
   readonly clients: Array<string>
 }
 
-export const recorder = (secrets?: SecretResolver.Service): Recorder => {
+export const recorder = (secrets?: Context.Tag.Service<SecretResolver.SecretResolver>): Recorder => {
   const opened: Array<McpConfig.ServerConfig> = []
   const clients: Array<string> = []
   const transport = McpTransport.make({
@@ -65,7 +65,7 @@ export const recorder = (secrets?: SecretResolver.Service): Recorder => {
 /** Opens one session and gives what was opened. */
 export const openOnce = (
   config: McpConfig.ServerConfig,
-  secrets?: SecretResolver.Service
+  secrets?: Context.Tag.Service<SecretResolver.SecretResolver>
 ): Effect.Effect<McpConfig.ServerConfig, McpError.McpError> => {
   const { opened, transport } = recorder(secrets)
   return Effect.scoped(Effect.gen(function*() {

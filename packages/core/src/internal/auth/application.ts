@@ -5,6 +5,7 @@
  * again once it was refused.
  * May not touch: what is kept.
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as McpConfig from "../../McpConfig.js"
@@ -74,7 +75,7 @@ export class Applications {
   /** The newest last. */
   private readonly refused = new Set<string>()
 
-  constructor(private readonly secrets: SecretResolver.Service) {}
+  constructor(private readonly secrets: Context.Tag.Service<SecretResolver.SecretResolver>) {}
 
   /** New tokens, for one or two requests. */
   tokens(

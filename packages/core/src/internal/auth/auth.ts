@@ -44,7 +44,7 @@ export interface Parts {
   readonly exchange: Context.Tag.Service<HttpExchange>
   readonly store: Context.Tag.Service<TokenStore>
   readonly authorizer: Context.Tag.Service<Authorizer> | undefined
-  readonly secrets: SecretResolver.Service
+  readonly secrets: Context.Tag.Service<SecretResolver.SecretResolver>
 }
 
 export const make = (
@@ -136,7 +136,7 @@ const forgetUnused = (all: Map<string, Kept>): void => {
 
 const resolved = (
   config: McpConfig.ServerConfig,
-  secrets: SecretResolver.Service
+  secrets: Context.Tag.Service<SecretResolver.SecretResolver>
 ): Effect.Effect<McpConfig.ServerConfig, McpError.McpError> =>
   McpConfig.isResolved(config)
     ? Effect.succeed(config)

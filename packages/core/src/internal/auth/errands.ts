@@ -80,7 +80,7 @@ export class Errands {
     config: McpConfig.AnyHttpConfig,
     readonly vault: Vault,
     private readonly exchange: Context.Tag.Service<HttpExchange>,
-    secrets: SecretResolver.Service,
+    secrets: Context.Tag.Service<SecretResolver.SecretResolver>,
     private readonly witness: Witness
   ) {
     this.applications = new Applications.Applications(secrets)

@@ -8,6 +8,7 @@
 import * as Cause from "effect/Cause"
 import type * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -52,7 +53,7 @@ const longest = 16 * 1024 * 1024
 /** The values of now. Fails with one problem for each field that can't be resolved, or is wrong when it is. */
 export const resolve = (
   config: McpConfig.ServerConfig,
-  resolver: SecretResolver.Service
+  resolver: Context.Tag.Service<SecretResolver.SecretResolver>
 ): Effect.Effect<Resolved, McpError.ConfigInvalid> =>
   Effect.gen(function*() {
     const { draft, fields } = draftOf(config)
@@ -90,7 +91,7 @@ export const renewed = (
   server: string,
   path: string,
   value: Redacted.Redacted<string>,
-  resolver: SecretResolver.Service
+  resolver: Context.Tag.Service<SecretResolver.SecretResolver>
 ): Effect.Effect<string, McpError.ConfigInvalid> =>
   Effect.suspend(() => {
     const source = Deferred.sourceOf<McpConfig.Expand | undefined>(value)
@@ -269,7 +270,7 @@ class Lookup {
   private readonly asked = new Map<string, Found>()
 
   constructor(
-    private readonly resolver: SecretResolver.Service,
+    private readonly resolver: Context.Tag.Service<SecretResolver.SecretResolver>,
     private readonly expand: McpConfig.Expand | undefined
   ) {}
 

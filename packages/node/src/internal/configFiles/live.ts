@@ -16,8 +16,10 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import type { Files } from "../../ConfigFiles.js"
+import type { ConfigFiles } from "../../ConfigFiles.js"
 import * as Follow from "./follow.js"
+
+type Files = Context.Tag.Service<ConfigFiles>
 
 type Servers = ReadonlyArray<McpConfig.Shorthand>
 
