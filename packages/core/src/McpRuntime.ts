@@ -10,6 +10,7 @@ import * as Config from "effect/Config"
 import type * as ConfigError from "effect/ConfigError"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Types from "effect/Types"
 import type * as CatalogStore from "./CatalogStore.js"
 import * as facade from "./internal/manager/facade.js"
 import * as McpCatalog from "./McpCatalog.js"
@@ -19,6 +20,12 @@ import type * as McpError from "./McpError.js"
 import * as McpManager from "./McpManager.js"
 import type * as McpProtocol from "./McpProtocol.js"
 import type * as McpTransport from "./McpTransport.js"
+import type * as ToolApproval from "./ToolApproval.js"
+import type * as ToolFailure from "./ToolFailure.js"
+import type * as ToolFilter from "./ToolFilter.js"
+import type * as ToolNaming from "./ToolNaming.js"
+import type * as ToolOutput from "./ToolOutput.js"
+import type * as Toolset from "./Toolset.js"
 
 /**
  * What the layers give.
@@ -160,6 +167,40 @@ export interface PromiseRuntime {
     servers: ReadonlyArray<McpConfig.Shorthand>,
     options?: PromiseOptions
   ) => Promise<McpManager.Reloaded>
+  /**
+   * The tools as an agent shall have them, with the options of `Toolset.make`. Is rejected with `ConfigInvalid` for wrong ones. What
+   * of them is a function gives an `Effect` where it has to wait, such as `Effect.promise`, with the services of the runtime.
+   */
+  readonly toolset: <
+    Filter extends ToolFilter.ToolFilter<never, McpRuntime> = ToolFilter.ToolFilter,
+    Approval extends ToolApproval.ToolApproval<never, McpRuntime> = ToolApproval.ToolApproval,
+    A = ReadonlyArray<ToolOutput.Part>,
+    Servers extends { readonly [server: string]: Toolset.ServerOptions<never, McpRuntime, unknown, unknown> } = {},
+    Request = unknown
+  >(
+    options?: Toolset.ToolsetParts<
+      Filter,
+      Approval,
+      ToolFailure.ToolFailure<McpRuntime, unknown>,
+      ToolOutput.ToolOutput<A>,
+      & Servers
+      & { readonly [Server in keyof Servers]: Types.NoExcessProperties<Toolset.ServerOptions.Any, Servers[Server]> },
+      Toolset.MetaResolver<
+        ToolFilter.ToolFilter.Request<Filter> & ToolApproval.ToolApproval.Request<Approval> & Request,
+        McpRuntime
+      >,
+      Toolset.CallHook<McpRuntime>,
+      "report" | "fail"
+    >
+  ) => Promise<
+    PromiseToolset<
+      & ToolFilter.ToolFilter.Request<Filter>
+      & ToolApproval.ToolApproval.Request<Approval>
+      & Toolset.ServerOptions.Request<Servers[keyof Servers]>
+      & Request,
+      A | Toolset.ServerOptions.Output<Servers[keyof Servers]>
+    >
+  >
   /** Anything else, with the services of the runtime. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, McpRuntime>, options?: PromiseOptions) => Promise<A>
   /** Closes everything for good. May be called more than once. */
@@ -188,6 +229,86 @@ export interface PromiseCallOptions extends Omit<McpConnection.CallOptions, "onP
    */
   readonly onProgress?: ((progress: McpProtocol.Progress) => unknown) | undefined
 }
+
+/**
+ * Tools of servers, as an application wants its agents to have them: a `Toolset` for code that isn't Effect. It ends with its runtime.
+ *
+ * @example
+ * ```ts
+ * import { type McpRuntime, ToolApproval } from "@mcp-runtime/core"
+ *
+ * declare const ask: (question: string) => Promise<boolean>
+ *
+ * const callWithPerson = async (mcp: McpRuntime.PromiseRuntime, name: string, args: unknown, signal: AbortSignal) => {
+ *   const { approve, call, reject } = (await mcp.toolset({ approval: ToolApproval.destructive })).for()
+ *   try {
+ *     return await call(name, args, { signal })
+ *   } catch (error) {
+ *     if (!(error instanceof ToolApproval.ApprovalRequired)) throw error
+ *     return await ask(error.message) ? await approve(error.pending, { signal }) : await reject(error.pending)
+ *   }
+ * }
+ * ```
+ *
+ * @since 0.1.0
+ * @category promises
+ */
+export interface PromiseToolset<Request, out A> {
+  readonly id: string
+  /** For one agent in one run. Where something depends on who asks, it must be said. */
+  readonly for: (...request: Toolset.RequestArgs<Request>) => PromiseToolbox<A>
+  /** What servers say about themselves, marked as coming from outside. Empty unless wished. */
+  readonly instructions: (
+    options?: PromiseOptions
+  ) => Promise<ReadonlyArray<{ readonly server: string; readonly text: string }>>
+}
+
+/**
+ * What one agent in one run sees and may call. What of it fails in a `Toolbox` is rejected with the same errors, and with
+ * `ConnectionUnavailable` once the runtime is closed.
+ *
+ * @since 0.1.0
+ * @category promises
+ */
+export interface PromiseToolbox<out A> {
+  /** The tools. Decided anew each time; what has not changed since is shared. */
+  readonly list: (options?: PromiseOptions) => Promise<Toolset.ToolList>
+  /**
+   * Calls a tool: by its name, or by what tells it. Arguments may be JSON as text. Most of what goes wrong is a `Failure`, for the
+   * model. Where the call needs approval it is rejected with `ToolApproval.ApprovalRequired`, whose `pending` is for `approve` or
+   * `reject`.
+   */
+  readonly call: <O extends PromiseToolCallOptions = {}>(
+    tool: string | ToolNaming.ToolIdentity,
+    args?: unknown,
+    options?: O & Types.NoExcessProperties<PromiseToolCallOptions, O>
+  ) => Promise<Toolset.ToolResult<Toolset.CallOptions.Output<O, A>>>
+  /** Makes the call that waited for approval, once. Is rejected with `ConfigInvalid` where it can't be the one that was asked about. */
+  readonly approve: <O extends PromiseToolCallOptions = {}>(
+    pending: ToolApproval.PendingApproval,
+    options?: O & Types.NoExcessProperties<PromiseToolCallOptions, O>
+  ) => Promise<Toolset.ToolResult<Toolset.CallOptions.Output<O, A>>>
+  /** Says to the model that a person did not want the call. */
+  readonly reject: (
+    pending: ToolApproval.PendingApproval,
+    reason?: string,
+    options?: PromiseOptions
+  ) => Promise<Toolset.ToolResult<never>>
+}
+
+/**
+ * How one call of an agent is made. What is not said here is as in the toolset.
+ *
+ * @since 0.1.0
+ * @category promises
+ */
+export interface PromiseToolCallOptions extends
+  PromiseCallOptions,
+  Omit<
+    Toolset.CallParts<ToolFailure.ToolFailure<McpRuntime, unknown>, ToolOutput.ToolOutput.Any>,
+    keyof McpConnection.CallOptions
+  >
+{}
 
 /**
  * A runtime for code that isn't Effect, connected. `platform` is what it needs, such as `NodeMcp.layer`.

@@ -295,7 +295,7 @@ export declare namespace CallOptions {
   export type Any = CallParts<ToolFailure.ToolFailure.Any, ToolOutput.ToolOutput.Any>
 
   /** What a result becomes, in a toolset where it becomes `A`. */
-  export type Output<O extends Any, A> = "output" extends keyof O
+  export type Output<O extends Pick<Any, "output">, A> = "output" extends keyof O
     ? O extends { readonly output: ToolOutput.ToolOutput<infer B> } ? B
     : A | ToolOutput.ToolOutput.Output<ServerOptions.Part<O, "output">>
     : A

@@ -1,32 +1,13 @@
 /**
  * The runtime for code that isn't Effect.
  */
-import { assert, describe, it } from "@effect/vitest"
-import { CatalogStore, McpCatalog, McpError, McpManager, McpRuntime } from "@mcp-runtime/core"
-import * as LeakCheck from "@mcp-runtime/testing/LeakCheck"
+import { assert, describe } from "@effect/vitest"
+import { McpCatalog, McpError, McpManager, type McpRuntime } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Effect, Layer } from "effect"
-import { assertNothingLeft, type Fake, fake, type FakeOptions } from "./kit.js"
+import { Effect } from "effect"
+import type { FakeOptions } from "./kit.js"
+import { check, make, nothingLeft, open, rejection } from "./promises.js"
 import { told } from "./stores.js"
-
-const make = (name: string, options?: FakeOptions) => Effect.runSync(fake(name, options))
-
-const platform = (all: ReadonlyArray<Fake>) =>
-  Layer.merge(ScriptedServer.layer(...all.map((_) => _.server)), CatalogStore.layerNone)
-
-const open = (
-  all: ReadonlyArray<Fake>,
-  options: Partial<McpRuntime.RuntimeOptions> = {},
-  promise?: McpRuntime.PromiseOptions
-) => McpRuntime.promise({ servers: all.map((_) => _.config), ...options }, platform(all), promise)
-
-/** Nothing is left of it, not even a fiber. */
-const check = (name: string, test: () => Promise<void>) => it.live(name, () => LeakCheck.noLeaks(Effect.promise(test)))
-
-const rejection = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(() => assert.fail("it should have been rejected"), (error: unknown) => error)
-
-const nothingLeft = (...all: ReadonlyArray<Fake>) => Effect.runPromise(assertNothingLeft(...all))
 
 const hanging: FakeOptions = { tools: [{ name: "slow", call: () => Effect.never }, { name: "quick" }] }
 

@@ -13,12 +13,12 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import * as McpCatalog from "../../McpCatalog.js"
-import type * as McpConnection from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import * as McpManager from "../../McpManager.js"
 import type * as McpProtocol from "../../McpProtocol.js"
-import type { McpRuntime, PromiseCallOptions, PromiseOptions, PromiseRuntime } from "../../McpRuntime.js"
+import type { McpRuntime, PromiseOptions, PromiseRuntime } from "../../McpRuntime.js"
 import { getPrompt, readResource } from "../connection/operations.js"
+import * as Toolsets from "../toolset/facade.js"
 import { owner } from "./settings.js"
 
 export const make = async <E>(
@@ -65,10 +65,7 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
   const closed = Effect.suspend(() => Effect.zipRight(Scope.close(scope, Exit.void), Fiber.interruptAll(running)))
   const close = (): Promise<void> => closing ??= Effect.runPromise(closed)
 
-  const calling = <A>(
-    options: PromiseCallOptions | undefined,
-    call: (options: McpConnection.CallOptions) => Effect.Effect<A, McpError.McpError>
-  ): Promise<A> => {
+  const calling: Toolsets.Promising["calling"] = (options, call) => {
     const { onProgress, signal, ...others } = options ?? {}
     return run(call({ ...others, onProgress: onProgress && heardBy(onProgress) }), given(signal))
   }
@@ -93,6 +90,7 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
     disconnect: (server, options) => run(manager.disconnect(server), options),
     reconnect: ({ failedOnly, signal } = {}) => run(manager.reconnect({ failedOnly }), given(signal)),
     reload: (servers, options) => run(manager.reload(servers), options),
+    toolset: Toolsets.make(manager, { run, calling }),
     run,
     close
   }
