@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Types from "effect/Types"
 import type * as CatalogStore from "./CatalogStore.js"
-import * as facade from "./internal/manager/facade.js"
+import * as Promises from "./internal/runtime/promises.js"
 import * as McpCatalog from "./McpCatalog.js"
 import type * as McpConfig from "./McpConfig.js"
 import type * as McpConnection from "./McpConnection.js"
@@ -338,4 +338,4 @@ export const promise = <E>(
   options: RuntimeOptions,
   platform: Layer.Layer<Requirements, E>,
   { signal }: PromiseOptions = {}
-): Promise<PromiseRuntime> => facade.make(Layer.provide(Layer.suspend(() => layer(options)), platform), signal)
+): Promise<PromiseRuntime> => Promises.make(Layer.provide(Layer.suspend(() => layer(options)), platform), signal)

@@ -15,7 +15,7 @@ import type {
   PromiseToolset
 } from "../../McpRuntime.js"
 import type { CallOptions, Toolbox, Toolset, ToolsetOptions } from "../../Toolset.js"
-import * as Toolsets from "./toolset.js"
+import * as Toolsets from "../toolset/toolset.js"
 
 /** How Effects become promises. */
 export interface Promising {

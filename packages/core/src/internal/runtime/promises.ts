@@ -18,8 +18,8 @@ import * as McpManager from "../../McpManager.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { McpRuntime, PromiseOptions, PromiseRuntime } from "../../McpRuntime.js"
 import { getPrompt, readResource } from "../connection/operations.js"
-import * as Toolsets from "../toolset/facade.js"
-import { owner } from "./settings.js"
+import { owner } from "../manager/settings.js"
+import * as Toolsets from "./toolsets.js"
 
 export const make = async <E>(
   layer: Layer.Layer<McpRuntime, E>,
