@@ -260,7 +260,7 @@ const openIn = (
       server: config.name,
       runtime,
       handlers,
-      capacity: limits.notifications,
+      bounds: Inbox.boundsOf(limits),
       deadline: timeouts.handler,
       secrets: () => engine.secrets,
       warning: warnings.add
@@ -270,6 +270,7 @@ const openIn = (
       runtime,
       handlers,
       limit: limits.serverRequests,
+      most: limits.messageBytes,
       deadline: timeouts.handler,
       answer: (message) => engine.postUnawaited(message),
       secrets: () => engine.secrets,
@@ -457,7 +458,7 @@ interface Followed {
 }
 
 const make = (parts: Parts): Supervised => {
-  const { calls, closed, engine, followed, inbox, quiet, serverStream, warnings } = parts
+  const { calls, closed, engine, followed, inbox, limits, quiet, serverStream, warnings } = parts
   const requestWith: McpSession["requestWith"] = (method, params, decode, options) => {
     const progress = method === "tools/call"
     const usual = calls.usual(options, progress)
@@ -474,13 +475,13 @@ const make = (parts: Parts): Supervised => {
     if (begins === undefined) {
       return onProgress === undefined
         ? send(undefined)
-        : Progress.delivering(onProgress, failed, send)
+        : Progress.delivering(onProgress, limits.messageBytes, failed, send)
     }
     return Effect.suspend(() => {
       const beginning: Beginning = { onLate: begins.onLate, token: undefined }
       const sink = onProgress === undefined
         ? Effect.succeed(undefined)
-        : Progress.deliveringIn(begins.life, onProgress, failed)
+        : Progress.deliveringIn(begins.life, onProgress, limits.messageBytes, failed)
       return Scope.addFinalizer(begins.life, Effect.sync(() => engine.forget(beginning))).pipe(
         Effect.zipRight(sink),
         Effect.flatMap((_) => send(_, beginning))
@@ -492,7 +493,7 @@ const make = (parts: Parts): Supervised => {
     server,
     generation,
     info: Object.freeze(info),
-    limits: parts.limits,
+    limits,
     request: (method, params, options) => requestWith(method, params, anyResult, options),
     requestWith,
     notify: (method, params) =>

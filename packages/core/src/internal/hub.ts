@@ -1,37 +1,57 @@
 /**
- * A `PubSub` that takes no memory before somebody listens. A slow listener loses the oldest.
+ * For any number of readers: each has a feed of its own, from when it subscribes until its scope closes. It takes no memory
+ * before somebody listens. What waits for a slow reader are the newest, so that many take hardly more than one.
  */
 import * as Effect from "effect/Effect"
-import * as PubSub from "effect/PubSub"
-import type * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { Bounds } from "./backlog.js"
+import { Feed } from "./feed.js"
+import { acquireRelease } from "./finalizers.js"
 
 export class Hub<A> {
-  private pubSub: PubSub.PubSub<A> | undefined = undefined
+  private feeds: Set<Feed<A>> | undefined = undefined
   private over = false
+  /** The size of what is being published, once a slow reader has needed it. */
+  private size: number | undefined = undefined
 
-  constructor(private readonly capacity: number) {}
+  /** The bounds of each reader. */
+  constructor(private readonly bounds: Bounds<A>) {}
 
-  /** Whether nobody has lost an older one. */
-  publish(value: A): boolean {
-    if (this.pubSub === undefined || this.over || this.pubSub.unsafeOffer(value)) return true
-    // To lose the oldest takes a step, which waits for nothing.
-    Effect.runSync(PubSub.publish(this.pubSub, value))
-    return false
+  /** How many older ones are lost by it, to the reader that has lost most. */
+  publish(value: A): number {
+    if (this.feeds === undefined) return 0
+    this.size = undefined
+    let lost = 0
+    for (const feed of this.feeds) lost = Math.max(lost, feed.offer(value))
+    return lost
   }
 
-  get subscribe(): Effect.Effect<Queue.Dequeue<A>, never, Scope.Scope> {
-    return Effect.suspend(() => {
-      this.pubSub ??= Effect.runSync(PubSub.sliding<A>(this.capacity))
-      const subscribed = PubSub.subscribe(this.pubSub)
-      return this.over ? Effect.zipRight(PubSub.shutdown(this.pubSub), subscribed) : subscribed
-    })
+  /** What is published from now on. */
+  get subscribe(): Effect.Effect<Stream.Stream<A>, never, Scope.Scope> {
+    const subscribed = acquireRelease(Effect.sync(() => this.add()), (feed) => Effect.sync(() => this.remove(feed)))
+    return Effect.map(subscribed, (feed) => feed.stream)
   }
 
   get shutdown(): Effect.Effect<void> {
-    return Effect.suspend(() => {
+    return Effect.sync(() => {
       this.over = true
-      return this.pubSub === undefined ? Effect.void : PubSub.shutdown(this.pubSub)
+      for (const feed of this.feeds ?? []) this.remove(feed)
     })
+  }
+
+  private add(): Feed<A> {
+    const feed = new Feed<A>({
+      ...this.bounds,
+      sizeOf: (value) => this.size ??= this.bounds.sizeOf(value)
+    })
+    if (this.over) feed.end()
+    else (this.feeds ??= new Set()).add(feed)
+    return feed
+  }
+
+  private remove(feed: Feed<A>): void {
+    this.feeds?.delete(feed)
+    feed.shutdown()
   }
 }

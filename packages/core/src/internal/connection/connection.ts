@@ -21,6 +21,7 @@ import * as AsMade from "../asMade.js"
 import * as Catalog from "../catalog/catalog.js"
 import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
+import * as Inbox from "../engine/inbox.js"
 import { addFinalizer } from "../finalizers.js"
 import { Hub } from "../hub.js"
 import { mergedMeta } from "../protocol/json.js"
@@ -87,7 +88,8 @@ export const make = (
       const ladder = new Ladder(yield* settings(config, options.reconnect))
       const clock = yield* Effect.clock
       const enabled = config.enabled ?? true
-      const notifications = new Hub<McpProtocol.Notification>(McpConfig.limitsOf(config).notifications)
+      const limits = McpConfig.limitsOf(config)
+      const notifications = new Hub(Inbox.boundsOf(limits))
       const meter = meterOf(config, options, (tool) => catalog.tools.find(tool) !== undefined)
       const catalog: Catalog.Internal = yield* Catalog.make(
         {
@@ -123,6 +125,7 @@ export const make = (
         clock,
         states: new States(
           { _tag: enabled ? "Idle" : "Disabled", since: clock.unsafeCurrentTimeMillis() },
+          limits,
           observer
         ),
         events: yield* Queue.unbounded<OwnerEvent>(),
@@ -187,7 +190,7 @@ const visible = (
     session: Effect.map(live, (_) => _.session),
     hold: holding(owner, awaitReady),
     get notifications() {
-      return Stream.unwrapScoped(Effect.map(notifications.subscribe, (queue) => Stream.fromQueue(queue)))
+      return Stream.unwrapScoped(notifications.subscribe)
     },
     perform: performWith,
     request: (method, params, options) =>

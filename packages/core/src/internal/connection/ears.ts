@@ -27,8 +27,8 @@ export interface Ears {
   /** The server may have forgotten the session. */
   readonly suspected: (live: Live) => void
   readonly idle: (live: Live) => void
-  /** Whether nobody who follows them has lost one. */
-  readonly notification: (notification: Notification) => boolean
+  /** How many those who follow them have lost by it. */
+  readonly notification: (notification: Notification) => number
   /** Since when nobody has used the connection, in milliseconds; nothing while somebody does. */
   readonly unusedSince: (live: Live) => Effect.Effect<number | undefined>
 }

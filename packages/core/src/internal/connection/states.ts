@@ -6,8 +6,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import type { Limits } from "../../McpConfig.js"
 import type { ConnectionState } from "../../McpConnection.js"
+import type { Bounds } from "../backlog.js"
 import { Hub } from "../hub.js"
+import { Measure } from "../protocol/json.js"
 import type { Live } from "./live.js"
 
 interface Numbered {
@@ -19,12 +22,20 @@ interface Numbered {
 /** A reader that is slower than this misses what is between. */
 const buffered = 64
 
+/** A server has a say in them: in what it is, and in its errors. */
+const boundsOf = ({ messageBytes }: Limits): Bounds<Numbered> => ({
+  count: buffered,
+  size: messageBytes,
+  sizeOf: ({ state }) => Measure.of(messageBytes, ...Object.values(state))
+})
+
 export class States {
   private current: Numbered
-  private readonly hub = new Hub<Numbered>(buffered)
+  private readonly hub: Hub<Numbered>
 
   /** The observer is called at each change, before anybody else can see it. Total. */
-  constructor(state: ConnectionState, private readonly observer: () => void) {
+  constructor(state: ConnectionState, limits: Limits, private readonly observer: () => void) {
+    this.hub = new Hub(boundsOf(limits))
     this.current = { number: 0, state, last: false }
   }
 
@@ -43,9 +54,9 @@ export class States {
 
   get changes(): Stream.Stream<ConnectionState> {
     return Stream.unwrapScoped(
-      Effect.map(this.hub.subscribe, (queue) => {
+      Effect.map(this.hub.subscribe, (changes) => {
         let seen = -1
-        return Stream.concat(Stream.sync(() => this.current), Stream.fromQueue(queue)).pipe(
+        return Stream.concat(Stream.sync(() => this.current), changes).pipe(
           // What was published between the subscription and the first look is older than that look.
           Stream.filter(({ number }) => {
             if (number <= seen) return false

@@ -66,7 +66,7 @@ export const resourceUpdates = (
       yield* owner.usage.held
       yield* Effect.acquireRelease(Effect.sync(() => owner.subscriptions.follow(uri)), left)
       yield* subscribed
-      return Stream.filterMap(Stream.fromQueue(heard), updateOf(uri))
+      return Stream.filterMap(heard, updateOf(uri))
     })
   )
 }

@@ -33,7 +33,7 @@ const listener = (live: Live, ears: Ears): SessionListener => {
   let wasOpen = false
   return {
     notification: (notification) => {
-      if (!live.over && !ears.notification(notification)) live.session.dropped()
+      if (!live.over) live.session.dropped(ears.notification(notification))
     },
     serverStream: (state) => {
       if (!hasStream) return

@@ -1,7 +1,7 @@
 /**
  * Notifications on their way to the application: to a bounded stream, and to its handlers one after the other.
  *
- * Owns: their order and their bound. When a reader is too slow the oldest is dropped and counted, so that a flood can't
+ * Owns: their order and their bounds. When a reader is too slow the oldest are dropped and counted, so that a flood can't
  * fill the memory.
  * May not touch: answers. A handler that finishes without waiting has finished before the answer that follows its
  * notification on the wire is handed out; one that waits delays later notifications, never an answer.
@@ -10,17 +10,17 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Mailbox from "effect/Mailbox"
-import * as MutableList from "effect/MutableList"
-import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 import type * as ClientHandlers from "../../ClientHandlers.js"
 import * as McpConfig from "../../McpConfig.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
+import { Backlog, type Bounds } from "../backlog.js"
+import { Feed } from "../feed.js"
 import { acquireRelease } from "../finalizers.js"
+import { Measure } from "../protocol/json.js"
 import * as Secrets from "../secrets.js"
 import { handlersEndWithin, within } from "../within.js"
 
@@ -31,8 +31,8 @@ export interface Inbox {
   readonly stream: Stream.Stream<McpProtocol.Notification>
   /** Calls this, synchronously, with what is there and with what comes: none of it is in the stream any more. Total. */
   readonly follow: (listener: Listener) => void
-  /** Counts one that is lost. */
-  readonly dropped: () => void
+  /** Counts those that are lost. */
+  readonly dropped: (count: number) => void
 }
 
 type Listener = (notification: McpProtocol.Notification) => void
@@ -42,18 +42,28 @@ export interface Options {
   /** Where handlers run. */
   readonly runtime: Runtime.Runtime<never>
   readonly handlers: ClientHandlers.Handlers
-  readonly capacity: number
+  readonly bounds: Bounds<McpProtocol.Notification>
   readonly deadline: Duration.Duration | null
   /** What must not show, should the server repeat it. */
   readonly secrets: () => ReadonlyArray<string>
   readonly warning: (kind: McpTransport.WarningKind, detail: string) => void
 }
 
+/** What waits for one reader is together no larger than one message may be. */
+export const boundsOf = ({ messageBytes, notifications }: McpConfig.Limits): Bounds<McpProtocol.Notification> => ({
+  count: notifications,
+  size: messageBytes,
+  sizeOf: ({ method, params }) => Measure.of(messageBytes, method, params)
+})
+
 export const make = (options: Options): Effect.Effect<Inbox, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const dropped = () =>
-      options.warning("DroppedNotification", "notifications wait for a slow reader; the oldest was dropped")
-    const unasked = new Unasked(options.capacity, dropped)
+    const dropped = (count: number) => {
+      for (let i = 0; i < count; i++) {
+        options.warning("DroppedNotification", "notifications wait for a slow reader; the oldest was dropped")
+      }
+    }
+    const unasked = new Unasked(options.bounds, dropped)
     const handled = yield* handlerQueue(options, dropped)
     return {
       offer: (notification) => {
@@ -69,67 +79,41 @@ export const make = (options: Options): Effect.Effect<Inbox, never, Scope.Scope>
     }
   })
 
-/** For one reader, or one listener. A mailbox takes two kilobytes, and most sessions have a listener. */
+/** For one reader, or one listener. */
 class Unasked {
-  private readonly early = MutableList.empty<McpProtocol.Notification>()
-  private mailbox: Mailbox.Mailbox<McpProtocol.Notification> | undefined = undefined
+  private readonly feed: Feed<McpProtocol.Notification>
   private listener: Listener | undefined = undefined
-  private over = false
 
-  constructor(private readonly capacity: number, private readonly dropped: () => void) {}
+  constructor(
+    bounds: Bounds<McpProtocol.Notification>,
+    private readonly dropped: (count: number) => void
+  ) {
+    this.feed = new Feed(bounds)
+  }
 
   offer(notification: McpProtocol.Notification): void {
-    if (this.listener !== undefined) return this.listener(notification)
-    if (this.over) return
-    if (this.mailbox === undefined) return append(this.early, notification, this.capacity, this.dropped)
-    if (Option.getOrElse(this.mailbox.unsafeSize(), () => 0) >= this.capacity) this.dropped()
-    this.mailbox.unsafeOffer(notification)
+    if (this.listener !== undefined) this.listener(notification)
+    else this.dropped(this.feed.offer(notification))
   }
 
   end(): void {
-    this.over = true
-    this.mailbox?.unsafeDone(Exit.void)
+    this.feed.end()
   }
 
   follow(listener: Listener): void {
     // What comes meanwhile comes after it.
-    for (const notification of drain(this.early)) listener(notification)
+    for (let early = this.feed.poll(); early !== undefined; early = this.feed.poll()) listener(early)
     this.listener = listener
   }
 
   get stream(): Stream.Stream<McpProtocol.Notification> {
-    return Stream.unwrap(Effect.map(this.opened, Mailbox.toStream))
+    return this.feed.stream
   }
-
-  private get opened(): Effect.Effect<Mailbox.Mailbox<McpProtocol.Notification>> {
-    return Effect.map(
-      Mailbox.make<McpProtocol.Notification>({ capacity: this.capacity, strategy: "sliding" }),
-      (made) => {
-        if (this.mailbox !== undefined) return this.mailbox
-        made.unsafeOfferAll(drain(this.early))
-        if (this.over) made.unsafeDone(Exit.void)
-        return this.mailbox = made
-      }
-    )
-  }
-}
-
-/** The oldest makes room: an array would move all others, each time. */
-const append = <A>(list: MutableList.MutableList<A>, value: A, capacity: number, dropped: () => void): void => {
-  if (MutableList.length(list) >= capacity) {
-    MutableList.shift(list)
-    dropped()
-  }
-  MutableList.append(list, value)
-}
-
-function* drain<A>(list: MutableList.MutableList<A>): Generator<A> {
-  while (!MutableList.isEmpty(list)) yield MutableList.shift(list)!
 }
 
 const handlerQueue = (
   options: Options,
-  dropped: () => void
+  dropped: (count: number) => void
 ): Effect.Effect<HandlerQueue | undefined, never, Scope.Scope> =>
   options.handlers.onLog === undefined && options.handlers.onNotification === undefined
     ? Effect.succeed(undefined)
@@ -140,7 +124,7 @@ const handlerQueue = (
 
 /** Runs one handler at a time. It starts where the notification arrives, so that a quick one needs no turn of the loop. */
 class HandlerQueue {
-  private readonly waiting = MutableList.empty<McpProtocol.Notification>()
+  private readonly waiting: Backlog<McpProtocol.Notification>
   private current: Fiber.RuntimeFiber<void> | undefined = undefined
   private watch: Fiber.RuntimeFiber<unknown> | undefined = undefined
   private starting = false
@@ -148,34 +132,45 @@ class HandlerQueue {
 
   constructor(
     private readonly options: Options,
-    private readonly dropped: () => void
-  ) {}
+    private readonly dropped: (count: number) => void
+  ) {
+    this.waiting = new Backlog(options.bounds)
+  }
 
   offer(notification: McpProtocol.Notification): void {
     if (this.stopped) return
-    append(this.waiting, notification, this.options.capacity, this.dropped)
+    if (this.isBusy) return this.dropped(this.waiting.add(notification))
+    this.run(notification)
     this.next()
   }
 
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.stopped = true
-      MutableList.reset(this.waiting)
+      this.waiting.clear()
       const running = [this.watch, this.current].filter((_) => _ !== undefined)
       return Effect.asVoid(within(Fiber.interruptAll(running), handlersEndWithin))
     })
   }
 
+  /** A handler may cause the next arrival before it has left its first turn. */
+  private get isBusy(): boolean {
+    return this.current !== undefined || this.starting
+  }
+
   private next(): void {
-    // A handler may cause the next arrival before it has left its first turn.
-    while (this.current === undefined && !this.starting && !this.stopped) {
-      const notification = MutableList.shift(this.waiting)
+    while (!this.isBusy && !this.stopped) {
+      const notification = this.waiting.take()
       if (notification === undefined) return
-      this.starting = true
-      const fiber = Runtime.runFork(this.options.runtime)(Effect.interruptible(handle(this.options, notification)))
-      this.starting = false
-      if (fiber.unsafePoll() === null) this.await(fiber)
+      this.run(notification)
     }
+  }
+
+  private run(notification: McpProtocol.Notification): void {
+    this.starting = true
+    const fiber = Runtime.runFork(this.options.runtime)(Effect.interruptible(handle(this.options, notification)))
+    this.starting = false
+    if (fiber.unsafePoll() === null) this.await(fiber)
   }
 
   private await(fiber: Fiber.RuntimeFiber<void>): void {

@@ -9,10 +9,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
-import * as Mailbox from "effect/Mailbox"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as McpProtocol from "../../McpProtocol.js"
+import { Feed } from "../feed.js"
 import { inTime, within } from "../within.js"
 
 const capacity = 1024
@@ -37,27 +37,31 @@ class Delivery {
   private isOver = false
 
   constructor(
-    private readonly mailbox: Mailbox.Mailbox<McpProtocol.Progress>,
+    private readonly feed: Feed<McpProtocol.Progress>,
     private readonly onProgress: OnProgress,
     private readonly failed: () => void
   ) {}
 
   readonly sink = (progress: McpProtocol.Progress): void => {
-    this.mailbox.unsafeOffer(progress)
+    this.feed.offer(progress)
   }
 
   readonly reading: Effect.Effect<void> = Effect.suspend(() =>
-    Stream.runForEach(Mailbox.toStream(this.mailbox), (progress) => this.isOver ? Effect.void : this.tell(progress))
+    Stream.runForEach(this.feed.stream, (progress) => this.isOver ? Effect.void : this.tell(progress))
   )
 
   /** All that has come is told. */
   drained(reader: Fiber.RuntimeFiber<void>): Effect.Effect<unknown> {
-    return Effect.zipRight(this.mailbox.end, Fiber.await(reader))
+    return Effect.suspend(() => {
+      this.feed.end()
+      return Fiber.await(reader)
+    })
   }
 
   end(reader: Fiber.RuntimeFiber<void>): Effect.Effect<void> {
     return Effect.sync(() => {
       this.isOver = true
+      this.feed.shutdown()
       reader.unsafeInterruptAsFork(FiberId.none)
     })
   }
@@ -67,21 +71,24 @@ class Delivery {
   }
 }
 
-const delivery = (onProgress: OnProgress, failed: () => void): Effect.Effect<Delivery> =>
-  Effect.map(
-    Mailbox.make<McpProtocol.Progress>({ capacity, strategy: "sliding" }),
-    (mailbox) => new Delivery(mailbox, onProgress, failed)
+/** What waits is together no larger than `most`. */
+const delivery = (onProgress: OnProgress, most: number, failed: () => void): Delivery =>
+  new Delivery(
+    new Feed({ count: capacity, size: most, sizeOf: ({ message }) => message?.length ?? 0 }),
+    onProgress,
+    failed
   )
 
 /** The same for what goes on after the answer: all of it is delivered before the scope has closed. */
 export const deliveringIn = (
   scope: Scope.Scope,
   onProgress: OnProgress,
+  most: number,
   failed: () => void
 ): Effect.Effect<(progress: McpProtocol.Progress) => void> =>
   Effect.uninterruptible(
     Effect.gen(function*() {
-      const progress = yield* delivery(onProgress, failed)
+      const progress = delivery(onProgress, most, failed)
       const reader = yield* Effect.forkDaemon(Effect.interruptible(progress.reading))
       yield* Scope.addFinalizerExit(scope, (exit) =>
         Effect.zipRight(
@@ -94,11 +101,12 @@ export const deliveringIn = (
 
 export const delivering = <A, E>(
   onProgress: OnProgress,
+  most: number,
   failed: () => void,
   run: (sink: (progress: McpProtocol.Progress) => void) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.gen(function*() {
-    const progress = yield* delivery(onProgress, failed)
+    const progress = delivery(onProgress, most, failed)
     const reader = yield* Effect.fork(Effect.interruptible(progress.reading))
     // It runs as a finalizer, but whoever has called may still give up.
     const drained = Effect.interruptible(inTime(progress.drained(reader), drainFor, () => Effect.void))

@@ -14,6 +14,7 @@ import type * as Scope from "effect/Scope"
 import type * as ClientHandlers from "../../ClientHandlers.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import { acquireRelease } from "../finalizers.js"
+import { Measure } from "../protocol/json.js"
 import { handling } from "../telemetry/serverSpans.js"
 import { handlersEndWithin, within } from "../within.js"
 import * as Handlers from "./handlers.js"
@@ -30,7 +31,10 @@ export interface Options {
   /** Where handlers run. */
   readonly runtime: Runtime.Runtime<never>
   readonly handlers: ClientHandlers.Handlers
+  /** How many may be under way. */
   readonly limit: number
+  /** How large what they have asked may be, together. One alone may always be under way. */
+  readonly most: number
   readonly deadline: Duration.Duration | null
   readonly answer: (message: McpProtocol.JsonRpcMessage) => void
   /** What must not show, should the server repeat it. */
@@ -69,6 +73,8 @@ class Running implements ServerRequests {
   private readonly fibers = new Map<McpProtocol.RequestId, Fiber.RuntimeFiber<void>>()
   private readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.RuntimeFiber<A, E>
   private stopped = false
+  /** How large what they have asked is, together. */
+  private size = 0
 
   constructor(private readonly options: Options) {
     this.fork = (effect) => Runtime.runFork(options.runtime)(Effect.interruptible(effect))
@@ -76,13 +82,14 @@ class Running implements ServerRequests {
 
   readonly start = (id: McpProtocol.RequestId, method: string, params: McpProtocol.JsonObject): void => {
     if (this.stopped) return
-    const { handlers, limit, secrets, server } = this.options
+    const { handlers, most, secrets, server } = this.options
     const handler = handlerOf(handlers, server, method, params)
     if ("code" in handler) return this.refuse(id, handler)
     if (this.fibers.has(id)) return this.refuse(id, duplicate)
-    if (this.fibers.size >= limit) return this.refuse(id, busy)
+    const size = Measure.of(most, id, method, params)
+    if (!this.hasRoomFor(size)) return this.refuse(id, busy)
     const answer = handling(anObject(handler.answer), { server, id, method, params, secrets })
-    this.run(id, new Reply(this.options, id, method, params), answer)
+    this.run(id, size, new Reply(this.options, id, method, params), answer)
   }
 
   readonly cancel = (id: McpProtocol.RequestId): void => {
@@ -104,13 +111,20 @@ class Running implements ServerRequests {
     })
   }
 
-  private run(id: McpProtocol.RequestId, reply: Reply, answer: Answer): void {
+  private hasRoomFor(size: number): boolean {
+    const { limit, most } = this.options
+    return this.fibers.size === 0 || (this.fibers.size < limit && this.size + size <= most)
+  }
+
+  private run(id: McpProtocol.RequestId, size: number, reply: Reply, answer: Answer): void {
     const fiber = this.fork(reply.answering(answer))
     if (fiber.unsafePoll() !== null) return
     this.fibers.set(id, fiber)
+    this.size += size
     const timer = this.limit(fiber, reply)
     fiber.addObserver(() => {
       this.fibers.delete(id)
+      this.size -= size
       if (timer !== undefined) interrupt(timer)
     })
   }

@@ -16,8 +16,8 @@ export interface Supervised extends McpSession {
   readonly signs: () => Signs
   /** It is of no use any more, for this reason: whoever waits is told. Its scope is to be closed after it. */
   readonly giveUp: (error: McpError.McpError) => void
-  /** The listener's own readers have lost a notification. */
-  readonly dropped: () => void
+  /** The listener's own readers have lost so many notifications. */
+  readonly dropped: (count: number) => void
 }
 
 /** Whether something has come from the server, or it has read what waited for it. */

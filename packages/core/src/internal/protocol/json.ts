@@ -97,6 +97,13 @@ export class Measure {
     return this.size > this.most
   }
 
+  /** How large these are together, where that is no more than `most`; else something that is. */
+  static of(most: number, ...values: ReadonlyArray<unknown>): number {
+    const measure = new Measure(most)
+    for (const value of values) measure.add(value)
+    return measure.size
+  }
+
   /** Adds a value, and says how many objects and lists are inside each other in it. */
   add(value: unknown): number {
     return this.walk(value, 1)
