@@ -294,6 +294,37 @@ describe("ClientHandlers", () => {
       assert.deepStrictEqual(answers, [-32600, -32000])
     }))
 
+  it.scoped("requests of the server are bounded in size together, and one alone is always taken", () =>
+    Effect.gen(function*() {
+      const config = yield* McpConfig.decodeUnknown({
+        name: "scripted",
+        transport: "inMemory",
+        server: () => undefined,
+        limits: { messageBytes: 10_000 }
+      })
+      const { server, session } = yield* openWith({ requests: { "x/hang": () => Effect.never } }, { config })
+      const ask = (id: number, size: number) =>
+        server.sendRaw({ jsonrpc: "2.0", id, method: "x/hang", params: { text: "x".repeat(size) } })
+      const cancel = (id: number) =>
+        server.sendRaw(ScriptedServer.notification("notifications/cancelled", { requestId: id }))
+      const refused = Effect.gen(function*() {
+        yield* McpSession.ping(session)
+        const answers = (yield* server.received).map((_) => _.message as McpProtocol.JsonRpcError)
+        return answers.filter((_) => _.error?.code === -32000).map((_) => _.id)
+      })
+      yield* Effect.forEach([1, 2, 3, 4], (id) => ask(id, 3000))
+      assert.deepStrictEqual(yield* refused, [4])
+      yield* cancel(1)
+      yield* McpSession.ping(session)
+      yield* ask(5, 3000)
+      assert.deepStrictEqual(yield* refused, [4], "what has ended gives its room back")
+      yield* Effect.forEach([2, 3, 5], cancel)
+      yield* McpSession.ping(session)
+      yield* ask(6, 20_000)
+      yield* ask(7, 1)
+      assert.deepStrictEqual(yield* refused, [4, 7])
+    }))
+
   it.scoped("roots in a ref: every change is announced", () =>
     Effect.gen(function*() {
       const ref = yield* SubscriptionRef.make<ReadonlyArray<McpProtocol.Root>>([{ uri: "file:///a" }])

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { McpConfig, McpError, McpProtocol, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Chunk, Deferred, Effect, Exit, Fiber, Ref, Stream, TestClock } from "effect"
+import * as Inbox from "../src/internal/engine/inbox.js"
 import { macrotask } from "./gateWire.js"
 
 const call = (session: McpSession.McpSession, name: string, options?: McpSession.RequestOptions) =>
@@ -791,6 +792,33 @@ describe("progress", () => {
       assert.isAbove(told, 20)
     }))
 
+  it.scoped("progress that waits for a slow reader is bounded in size: the oldest is dropped, the newest is always there", () =>
+    Effect.gen(function*() {
+      const messages = Array.from({ length: 20 }, (_, i) => `${i} `.padEnd(i === 19 ? 20_000 : 3000))
+      const server = yield* ScriptedServer.make({
+        config: yield* configWith({ limits: { messageBytes: 10_000 } }),
+        handlers: {
+          "tools/call": (request) => {
+            const told = messages.map((message, progress) => ScriptedServer.progress(request, { progress, message }))
+            const { last = 20 } = request.params.arguments as { readonly last?: number }
+            return Effect.succeed(ScriptedServer.before(told.slice(0, last), { content: [] }))
+          }
+        }
+      })
+      const session = yield* McpSession.open(server.channel)
+      const told = (last: number) =>
+        Effect.gen(function*() {
+          const seen: Array<number> = []
+          const onProgress = ({ progress }: McpProtocol.Progress) => Effect.sync(() => seen.push(progress))
+          yield* McpSession.callTool(session, { name: "echo", arguments: { last } }, { onProgress })
+          return seen
+        })
+      // It comes in one go, before its reader is there.
+      assert.deepStrictEqual(yield* told(3), [0, 1, 2])
+      assert.deepStrictEqual(yield* told(19), [16, 17, 18])
+      assert.deepStrictEqual(yield* told(20), [19])
+    }))
+
   it.scoped("progress of nobody is counted", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedServer.make()
@@ -852,6 +880,63 @@ describe("notifications", () => {
       assert.strictEqual((yield* session.stats).warnings.DroppedNotification, 990)
     }))
 
+  it.scoped("a flood of large ones is bounded in size: the oldest are dropped and counted, the newest is always there", () =>
+    Effect.gen(function*() {
+      const config = yield* configWith({ limits: { messageBytes: 10_000 } })
+      const server = yield* ScriptedServer.make({ config })
+      const session = yield* McpSession.open(server.channel)
+      const flood = (names: ReadonlyArray<string>, size: number) =>
+        Effect.zipRight(server.sendRaw(...names.map((_) => large(_, size))), McpSession.ping(session))
+      const read = (count: number) =>
+        Effect.map(
+          Stream.runCollect(Stream.take(session.incoming, count)),
+          (all) => Chunk.toReadonlyArray(all).map((_) => _.method)
+        )
+      const dropped = Effect.map(session.stats, (_) => _.warnings.DroppedNotification)
+
+      yield* flood(Array.from({ length: 100 }, (_, i) => `n${i}`), 3000)
+      assert.strictEqual(yield* dropped, 97)
+      assert.deepStrictEqual(yield* read(3), ["n97", "n98", "n99"])
+      yield* flood(["a", "b", "c"], 3000)
+      assert.deepStrictEqual(yield* read(3), ["a", "b", "c"])
+      assert.strictEqual(yield* dropped, 97, "what was read has given its room back")
+      yield* flood(["d", "e", "f"], 3000)
+      yield* flood(["as large as may be"], 10_000)
+      assert.deepStrictEqual(yield* read(1), ["as large as may be"])
+      assert.strictEqual(yield* dropped, 100)
+    }))
+
+  it.scoped("what waits for a slow handler is bounded in size, and what it does not wait for is not", () =>
+    Effect.gen(function*() {
+      const config = yield* configWith({ limits: { messageBytes: 10_000 } })
+      const server = yield* ScriptedServer.make({ config })
+      const handled: Array<string> = []
+      const session = yield* McpSession.open(server.channel, {
+        handlers: {
+          onNotification: ({ method }) => {
+            const told = Effect.sync(() => handled.push(method))
+            return method.startsWith("slow") ? Effect.delay(told, "1 second") : told
+          }
+        }
+      })
+      const quick = Array.from({ length: 20 }, (_, i) => `quick ${i}`)
+      const slow = Array.from({ length: 20 }, (_, i) => `slow ${i}`)
+      yield* server.sendRaw(...[...quick, ...slow].map((_) => large(_, 3000)))
+      yield* McpSession.ping(session)
+      yield* TestClock.adjust("20 seconds")
+      assert.deepStrictEqual(handled, [...quick, "slow 0", "slow 17", "slow 18", "slow 19"])
+    }))
+
+  it("however deep a notification hides its size, it is seen", () => {
+    const { sizeOf } = Inbox.boundsOf(McpConfig.defaultLimits)
+    const text = "x".repeat(100_000)
+    let params: McpProtocol.JsonObject = { text }
+    while (McpProtocol.freeze({ params })) params = { params }
+    assert.isTrue(McpProtocol.freeze(params))
+    assert.isAbove(sizeOf({ method: "n", params }), text.length)
+    assert.isAbove(sizeOf({ method: text, params: {} }), text.length)
+  })
+
   it.scoped("P15, P16: handlers that fail, die or throw are counted and the next notification is handled", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedServer.make()
@@ -905,6 +990,8 @@ describe("notifications", () => {
       assert.deepStrictEqual(logs, [{ level: "error", logger: "db", data: { a: 1 } }, { level: "info", data: "x" }])
     }))
 })
+
+const large = (method: string, size: number) => ScriptedServer.notification(method, { text: "x".repeat(size) })
 
 const deep = (levels: number): McpProtocol.JsonObject => {
   let value: McpProtocol.JsonObject = {}

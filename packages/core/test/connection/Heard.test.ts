@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { McpConnection, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Chunk, Effect, Fiber, Stream } from "effect"
+import { Chunk, Deferred, Effect, Fiber, Stream } from "effect"
 import { connect, http, pass, ready, settled, stdio, tagOf } from "./kit.js"
 
 const droppedOf = (connection: McpConnection.McpConnection) =>
@@ -60,6 +60,54 @@ describe("notifications", () => {
       const [first, ...last] = methods(yield* Fiber.join(slow))
       assert.strictEqual(first, "notifications/n0")
       assert.deepStrictEqual(last, [...named(1000).slice(-9), "notifications/tools/list_changed"])
+    }))
+
+  it.scoped("of a flood of large ones a slow reader gets the last ones, and a fast one all of them", () =>
+    Effect.gen(function*() {
+      const { connection, server } = yield* connect({ ...stdio, limits: { messageBytes: 10_000 } })
+      yield* ready(connection)
+      const text = "x".repeat(3000)
+      const open = yield* Deferred.make<void>()
+      const slow = yield* Effect.fork(
+        Stream.runCollect(Stream.take(Stream.tap(connection.notifications, () => Deferred.await(open)), 4))
+      )
+      const fast = yield* Effect.fork(Stream.runCollect(Stream.take(connection.notifications, 20)))
+      yield* settled
+      for (const name of named(20)) {
+        yield* server.sendRaw(ScriptedServer.notification(name, { text }))
+        yield* settled
+      }
+      assert.deepStrictEqual(methods(yield* Fiber.join(fast)), named(20))
+      assert.strictEqual(yield* droppedOf(connection), 16)
+      yield* Deferred.succeed(open, undefined)
+      // The first has gone to who waited for it.
+      assert.deepStrictEqual(methods(yield* Fiber.join(slow)), ["notifications/n0", ...named(20).slice(-3)])
+    }))
+
+  it.scoped("a slow reader of the states gets the last ones, where a server says much of itself", () =>
+    Effect.gen(function*() {
+      const { connection } = yield* connect({ ...stdio, limits: { messageBytes: 10_000 } }, {
+        instructions: "x".repeat(3000)
+      })
+      yield* ready(connection)
+      const open = yield* Deferred.make<void>()
+      const seen: Array<number> = []
+      const slow = yield* Effect.fork(
+        Stream.runForEach(connection.changes, (state) => {
+          if (state._tag === "Ready") seen.push(state.generation)
+          return Deferred.await(open)
+        })
+      )
+      yield* settled
+      for (let i = 0; i < 10; i++) yield* connection.reconnect
+      yield* settled
+      yield* Deferred.succeed(open, undefined)
+      yield* settled
+      yield* Fiber.interrupt(slow)
+      const [first, ...last] = seen
+      assert.strictEqual(first, 1)
+      assert.isAtMost(last.length, 4)
+      assert.strictEqual(last.at(-1), 11)
     }))
 
   it.scoped("P20: with no debounce, what a listing causes to be said comes after what caused the listing", () =>
