@@ -527,6 +527,18 @@ describe("pings of the server", () => {
       yield* server.sendRaw(ping(9))
       assert.deepStrictEqual(yield* answered, [1, 2, 3, 4, 5, 9])
     }))
+
+  it.scoped("with an id that is longer than any id are skipped: their answers would keep it", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make()
+      const session = yield* McpSession.open(server.channel)
+      const ids = ["x".repeat(1024), "x".repeat(1025)]
+      yield* server.sendRaw(...ids.map((id) => ({ jsonrpc: "2.0", id, method: "ping" })))
+      yield* McpSession.ping(session)
+      const answered = (yield* server.received).flatMap((_) => _.method === undefined ? [_.id] : [])
+      assert.deepStrictEqual(answered, [ids[0]])
+      assert.strictEqual((yield* session.stats).warnings.NotJsonRpc, 1)
+    }))
 })
 
 describe("deadlines", () => {

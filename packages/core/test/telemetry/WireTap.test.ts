@@ -1,5 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { CatalogStore, McpConnection, McpManager, McpSession, type McpTransport, WireTap } from "@mcp-runtime/core"
+import {
+  CatalogStore,
+  McpConfig,
+  McpConnection,
+  McpManager,
+  McpSession,
+  type McpTransport,
+  WireTap
+} from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Chunk, Effect, Fiber, Stream, TestClock } from "effect"
 import { render } from "../../src/internal/telemetry/render.js"
@@ -227,6 +235,40 @@ describe("a tap", () => {
       )
       assert.strictEqual(frames[64]!.method, "initialize")
       assert.notInclude(JSON.stringify(frames), "swordfish")
+    }))
+
+  it.scoped("of what comes before the wire is open no more is kept than one message may have, however it is nested", () =>
+    Effect.gen(function*() {
+      const config = yield* McpConfig.decodeUnknown({
+        name: "scripted",
+        transport: "inMemory",
+        server: () => undefined,
+        limits: { messageBytes: 10_000 }
+      })
+      const server = yield* ScriptedServer.make({ config })
+      const early = (names: ReadonlyArray<string>, params: object) => ({
+        ...server.channel,
+        open: (events: McpTransport.TransportEvents) =>
+          Effect.suspend(() => {
+            for (const method of names) events.message({ jsonrpc: "2.0", method, params })
+            return server.channel.open(events)
+          })
+      })
+      const heard = (channel: McpTransport.Channel) =>
+        Effect.gen(function*() {
+          const { frames, tap } = yield* listening()
+          yield* McpSession.open(channel, { tap })
+          const methods = frames.map((_) => _.method)
+          return methods.slice(0, methods.indexOf("initialize"))
+        })
+      let deep: object = { text: "x".repeat(20_000) }
+      for (let i = 0; i < 300; i++) deep = [deep]
+      assert.deepStrictEqual(yield* heard(early(["a", "b", "c", "d", "e"], { text: "x".repeat(3000) })), [
+        "a",
+        "b",
+        "c"
+      ])
+      assert.deepStrictEqual(yield* heard(early(["a", "b"], deep)), [])
     }))
 
   it.effect("options that can't be used are told, all at once", () =>

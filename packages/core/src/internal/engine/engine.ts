@@ -43,6 +43,12 @@ const asTheyCame = (a: Pending, b: Pending) => a.id - b.id
 
 const noParams: McpProtocol.JsonObject = Object.freeze({})
 
+const longestId = 1024
+
+/** The id of a request waits in its answer, and answers are bounded in their number. */
+const isKeepable = (id: unknown): id is McpProtocol.RequestId =>
+  typeof id === "number" || (typeof id === "string" && id.length <= longestId)
+
 export class Engine {
   private readonly pending = new InFlight<Pending>()
   /** Those of them that wait for their turn, in order. */
@@ -206,8 +212,8 @@ export class Engine {
     const { id, method } = message
     if (typeof method === "string") {
       if (id === undefined) this.receiveNotification(method, message.params)
-      else if (typeof id === "string" || typeof id === "number") this.receiveRequest(id, method, message.params)
-      else this.events.warning("NotJsonRpc", "a request with an id that is neither text nor number was skipped")
+      else if (isKeepable(id)) this.receiveRequest(id, method, message.params)
+      else this.events.warning("NotJsonRpc", "a request with an id that is neither short text nor number was skipped")
       return
     }
     if (message.result !== undefined || message.error !== undefined) this.receiveResponse(message)

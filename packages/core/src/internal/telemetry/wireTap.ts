@@ -2,7 +2,8 @@
  * The wire of a session, listened to.
  *
  * Owns: that every message is heard once, in order, both ways; who hears it; that nobody who listens can do harm. Of what
- * arrives while the wire is still opening, before it is known what must not show, the first 64 messages are heard.
+ * arrives while the wire is still opening, before it is known what must not show, the first 64 messages are heard, as far as
+ * they are together no larger than one may be.
  * May not touch: what is sent and received.
  */
 import * as Effect from "effect/Effect"
@@ -12,8 +13,10 @@ import * as Stream from "effect/Stream"
 import type * as McpSession from "../../McpSession.js"
 import type * as McpTransport from "../../McpTransport.js"
 import type { Frame, TypeId, WireTap, WireTapOptions } from "../../WireTap.js"
+import { limitsOf } from "../config/accessors.js"
 import { owners } from "../errors/owners.js"
 import * as Check from "../options.js"
+import { maxDepth, Measure } from "../protocol/json.js"
 import * as Secrets from "../secrets.js"
 import { shownAs } from "../shownAs.js"
 import { render } from "./render.js"
@@ -91,7 +94,8 @@ export const tapped = (
 ): McpTransport.Channel["open"] => {
   if (!(tap instanceof Tap)) return channel.open
   return (events) => {
-    const wire = new TappedWire(tap, channel.config.name, generation, now)
+    const { messageBytes } = limitsOf(channel.config)
+    const wire = new TappedWire(tap, channel.config.name, generation, now, new Measure(messageBytes))
     return Effect.map(channel.open(wire.events(events)), (transport) => wire.over(transport))
   }
 }
@@ -108,7 +112,9 @@ class TappedWire {
     private readonly tap: Tap,
     private readonly server: string,
     private readonly generation: number,
-    private readonly now: () => number
+    private readonly now: () => number,
+    /** How large what is kept is, together. */
+    private readonly kept: Measure
   ) {}
 
   events(events: McpTransport.TransportEvents): McpTransport.TransportEvents {
@@ -143,7 +149,12 @@ class TappedWire {
   private hear(direction: Frame["direction"], message: unknown): void {
     if (!this.tap.isHeard) return
     if (this.transport !== undefined) this.tell(direction, message, this.now())
-    else if (this.early.length < mostEarly) this.early.push({ message, at: this.now() })
+    else if (this.hasRoomFor(message)) this.early.push({ message, at: this.now() })
+  }
+
+  /** What is nested too deeply is not measured to its end. */
+  private hasRoomFor(message: unknown): boolean {
+    return this.early.length < mostEarly && this.kept.add(message) <= maxDepth && !this.kept.isExceeded
   }
 
   private tell(direction: Frame["direction"], message: unknown, at: number): void {
