@@ -532,7 +532,7 @@ describe("pings of the server", () => {
     Effect.gen(function*() {
       const server = yield* ScriptedServer.make()
       const session = yield* McpSession.open(server.channel)
-      const ids = ["x".repeat(1024), "x".repeat(1025)]
+      const ids = ["x".repeat(16_384), "x".repeat(16_385)]
       yield* server.sendRaw(...ids.map((id) => ({ jsonrpc: "2.0", id, method: "ping" })))
       yield* McpSession.ping(session)
       const answered = (yield* server.received).flatMap((_) => _.method === undefined ? [_.id] : [])

@@ -43,7 +43,7 @@ const asTheyCame = (a: Pending, b: Pending) => a.id - b.id
 
 const noParams: McpProtocol.JsonObject = Object.freeze({})
 
-const longestId = 1024
+const longestId = 16_384
 
 /** The id of a request waits in its answer, and answers are bounded in their number. */
 const isKeepable = (id: unknown): id is McpProtocol.RequestId =>
