@@ -164,9 +164,9 @@ export interface McpSession {
   /** Sends a notification; succeeds when the wire has accepted it. */
   readonly notify: (method: string, params?: McpProtocol.JsonObject) => Effect.Effect<void, McpError.McpError>
   /**
-   * What the server says unasked, in order, each before the answer that follows it on the wire. Bounded: a reader that is
-   * too slow loses the oldest. For one reader; ends with the session. Of a session that a connection has opened, the connection
-   * is the reader: `McpConnection.notifications` has them.
+   * What the server says unasked, in order, each before the answer that follows it on the wire. Bounded, in number and in
+   * size: a reader that is too slow loses the oldest. For one reader; ends with the session. Of a session that a connection has
+   * opened, the connection is the reader: `McpConnection.notifications` has them.
    */
   readonly incoming: Stream.Stream<McpProtocol.Notification>
   /** Completes with the reason when the session is over. */

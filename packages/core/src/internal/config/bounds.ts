@@ -24,9 +24,15 @@ export interface Limits {
   readonly sendBufferBytes: number
   /** How many requests may be under way at once. */
   readonly inFlight: number
-  /** How many requests of the server may be under way at once. */
+  /**
+   * How many requests of the server may be under way at once. Together they are no larger than one message may be
+   * (`messageBytes`), but that one is always taken.
+   */
   readonly serverRequests: number
-  /** How many notifications wait for a slow reader before the oldest is dropped. */
+  /**
+   * How many notifications wait for a slow reader before the oldest is dropped. Together they are no larger than one message may
+   * be (`messageBytes`), but that the newest is always kept.
+   */
   readonly notifications: number
   /** How many pages one listing may have. */
   readonly pages: number
