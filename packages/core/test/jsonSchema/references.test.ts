@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonSchema from "@mcp-runtime/core/JsonSchema"
+import { Ajv2019 } from "ajv/dist/2019.js"
+import { Ajv2020 } from "ajv/dist/2020.js"
 
 const draft7 = "http://json-schema.org/draft-07/schema#"
 
@@ -158,5 +160,62 @@ describe("references", () => {
     })
     assert.deepStrictEqual(tags(schema(true), { v: 1, c: { v: 1 } }, { v: 1, c: {} }), ["Valid", "Invalid"])
     assert.deepStrictEqual(tags(schema(false), { v: 1, c: {} }), ["Valid"])
+  })
+
+  describe("below a keyword that nobody knows, which only a reference leads to", () => {
+    const dialects = {
+      $dynamicRef: {
+        ajv: Ajv2020,
+        $schema: "https://json-schema.org/draft/2020-12/schema",
+        anchor: { $dynamicAnchor: "node" },
+        again: { $dynamicRef: "#node" }
+      },
+      $recursiveRef: {
+        ajv: Ajv2019,
+        $schema: "https://json-schema.org/draft/2019-09/schema",
+        anchor: { $recursiveAnchor: true },
+        again: { $recursiveRef: "#" }
+      }
+    }
+    for (const [keyword, { $schema, again, ajv, anchor }] of Object.entries(dialects)) {
+      /** Each node of the tree has a `v`, as the outermost resource says. */
+      const of = (tree: object) => ({
+        $schema,
+        $id: "https://x.test/strict",
+        ...anchor,
+        $ref: "tree",
+        required: ["v"],
+        $defs: { tree: { $id: "tree", ...anchor, ...tree } }
+      })
+      const schemas = {
+        "at once": of({ $ref: "#/x-foo/bar", "x-foo": { bar: { properties: { c: again } } } }),
+        "for a child": of({ properties: { c: { $ref: "#/x-foo/bar" } }, "x-foo": { bar: again } }),
+        "by way of another one": of({
+          $ref: "#/x-foo/bar",
+          "x-foo": { bar: { properties: { c: { $ref: "#/x-foo/0/baz" } } }, 0: { baz: { allOf: [again] } } }
+        })
+      }
+      for (const [way, schema] of Object.entries(schemas)) {
+        it(`${keyword} has the same meaning (${way})`, () => {
+          const values = [{ v: 1, c: { v: 1 } }, { v: 1, c: {} }, { v: 1, c: { v: 1, c: {} } }, { c: {} }]
+          assert.deepStrictEqual(tags(schema, ...values), ["Valid", "Invalid", "Invalid", "Invalid"])
+          const validate = new ajv({ strict: false }).compile(schema)
+          assert.deepStrictEqual(values.map((_) => validate(_) ? "Valid" : "Invalid"), tags(schema, ...values))
+        })
+      }
+    }
+
+    it("names are none there, and schemas that nothing leads to say nothing", () => {
+      const schema = {
+        $id: "https://x.test/root",
+        $ref: "list",
+        "x-foo": { $dynamicAnchor: "item", type: "string" },
+        "x-bar": { $dynamicRef: "#item" },
+        $defs: {
+          list: { $id: "list", items: { $dynamicRef: "#item" }, $defs: { any: { $dynamicAnchor: "item" } } }
+        }
+      }
+      assert.deepStrictEqual(tags(schema, ["a"], [1]), ["Valid", "Valid"])
+    })
   })
 })

@@ -31,8 +31,15 @@ const maxPatternWork = 100_000
 
 export const compile = (schema: unknown): Compiled => {
   const document = new Document(schema, maxNodes)
+  const wasDynamic = document.isDynamic
+  const compiled = compileIn(document)
+  // What is under a keyword that nobody knows is only found by who is led there, and then nodes know too little of the way.
+  return document.isDynamic === wasDynamic ? compiled : compileIn(document)
+}
+
+const compileIn = (document: Document): Compiled => {
   const compiler = new Compiler(document)
-  const root = compiler.node(schema, document.root, "#")
+  const root = compiler.node(document.root.root, document.root, "#")
   compiler.work()
   if (!compiler.isTooLarge) return { root, size: compiler.size, undecidable: compiler.undecidable }
   return neverDecided("it has too many schemas in it")

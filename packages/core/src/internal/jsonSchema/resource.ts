@@ -34,7 +34,7 @@ const defaultBase = "json-schema:///"
 
 export class Document {
   readonly root: Resource
-  /** Whether some reference depends on the way that led to it. */
+  /** Whether some reference depends on the way that led to it, as far as is known: see `follow`. */
   isDynamic = false
   private readonly homes = new Map<Schema, Resource>()
   private readonly resources = new Map<string, Resource | undefined>()
@@ -99,6 +99,7 @@ export class Document {
       if (--this.left < 0) return
       const resource = next === home.root || !isNaming ? outer : this.embedded(next, outer)
       this.homes.set(next, resource)
+      this.isDynamic ||= asksForTheWay(next, resource.dialect)
       if (isNaming) this.name(next, resource)
       for (const inner of subschemas(next)) pending.push([inner, resource])
     }
@@ -133,7 +134,6 @@ export class Document {
     }
     if (dialect >= 2019) {
       set(schema.$anchor)
-      this.isDynamic ||= Object.hasOwn(schema, dialect === 2020 ? "$dynamicRef" : "$recursiveRef")
     } else {
       const id = dialect === 4 ? schema.id : schema.$id
       const hash = typeof id === "string" && schema.$ref === undefined ? id.indexOf("#") : -1
@@ -145,6 +145,10 @@ export class Document {
     }
   }
 }
+
+/** Whether it has a reference that depends on the way that led to it. */
+const asksForTheWay = (schema: Schema, dialect: Dialect): boolean =>
+  dialect >= 2019 && Object.hasOwn(schema, dialect === 2020 ? "$dynamicRef" : "$recursiveRef")
 
 /** The identifier without its fragment. */
 const idOf = (schema: Schema, dialect: Dialect): string | undefined => {
