@@ -4,6 +4,8 @@
  * Owns: what looks like one.
  * May not touch: its value, which is never part of an answer.
  */
+import * as SecretNames from "../config/secretNames.js"
+
 type Fields = Readonly<Record<string, unknown>>
 
 /** A field with what looks like a secret, and the name of a variable that could hold it. */
@@ -12,15 +14,11 @@ export interface Found {
   readonly variable: string
 }
 
-const secretHeader = /^(proxy-)?authorization$|^cookie$|token|secret|password|api[-_]?key|access[-_]?key/i
-const secretName =
-  /(^|[-_])(pass(word|wd|phrase)?|pwd|secret|credentials?|auth|pat)($|[-_])|token$|api[-_]?key|(access|private|secret)[-_]?key/i
-
 const secretOfAuth: ReadonlySet<string> = new Set(["clientSecret", "privateKey", "assertion", "idToken"])
 
 export const find = (server: Fields): ReadonlyArray<Found> => [
-  ...inRecord("headers", server.headers, (name) => secretHeader.test(name)),
-  ...inRecord("env", server.env, (name) => secretName.test(name)),
+  ...inRecord("headers", server.headers, SecretNames.isOfHeader),
+  ...inRecord("env", server.env, SecretNames.isSecret),
   ...inArguments(server.args),
   ...["url", "proxy"].flatMap((field) => isSecretUrl(server[field]) ? [{ field, variable: "TOKEN" }] : []),
   ...inRecord("auth", server.auth, (name) => secretOfAuth.has(name)),
@@ -35,7 +33,7 @@ const inRecord = (field: string, record: unknown, isSecret: (name: string) => bo
   typeof record !== "object" || record === null ?
     [] :
     Object.entries(record).flatMap(([name, value]) =>
-      isSecret(name) && isLiteral(value) && !isPath(value)
+      isSecret(name) && isLiteral(value) && !SecretNames.isPath(value)
         ? [{ field: `${field}.${name}`, variable: variableIn(field, name) }]
         : []
     )
@@ -58,17 +56,15 @@ const variableIn = (field: string, name: string): string => {
 const inArguments = (args: unknown): ReadonlyArray<Found> =>
   !Array.isArray(args) ? [] : args.flatMap((arg: unknown, i) => {
     const before: unknown = args[i - 1]
-    const option = typeof before === "string" && isOption(before) ? before : undefined
+    const option = typeof before === "string" && SecretNames.isOption(before) ? before : undefined
     const [name, value] = typeof arg === "string" && /^--?[\w-]+=/.test(arg)
       ? [arg.slice(0, arg.indexOf("=")), arg.slice(arg.indexOf("=") + 1)]
       : [option, arg]
-    return name !== undefined && secretName.test(name.replace(/^-+/, "")) && isLiteral(value) &&
-        !value.startsWith("-") && !isPath(value)
+    return name !== undefined && SecretNames.isSecret(name) && isLiteral(value) &&
+        !value.startsWith("-") && !SecretNames.isPath(value)
       ? [{ field: `args.${i}`, variable: "TOKEN" }]
       : []
   })
-
-const isOption = (text: string): boolean => /^--?[\w-]+$/.test(text)
 
 const isSecretUrl = (text: unknown): boolean => {
   if (typeof text !== "string" || text.length > 65_536) return false
@@ -78,14 +74,12 @@ const isSecretUrl = (text: unknown): boolean => {
   const query = /\?([^#]*)/.exec(text)?.[1] ?? ""
   return query.split("&").some((part) => {
     const [name = "", value] = part.split("=", 2)
-    return secretName.test(name) && isLiteral(value)
+    return SecretNames.isSecret(name) && isLiteral(value)
   })
 }
 
 /** Neither a reference, nor too short to be a secret of any worth, nor a number such as a limit. */
 const isLiteral = (value: unknown): value is string =>
   typeof value === "string" && value.length >= 6 && !value.includes("${") && !/^\d+$/.test(value)
-
-const isPath = (text: string): boolean => /^(\.{0,2}|~)[\\/]|^[a-z]:[\\/]/i.test(text)
 
 const variableOf = (name: string): string => /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) ? name : "TOKEN"
