@@ -105,4 +105,12 @@ describe("ToolApproval", () => {
     expect(ToolApproval.make).type.not.toBeCallableWith({ always: [1] })
     expect(ToolApproval.make).type.not.toBeCallableWith(() => 1)
   })
+
+  it("is told the digests of what waits for approval, which no call has to have", () => {
+    type Digests = "serverFingerprint" | "toolFingerprint"
+    expect<Pick<ToolApproval.PendingApproval, Digests>>().type.toBe<Pick<ToolApproval.Call, Digests>>()
+    expect<{ server: string; tool: string; arguments: {}; trusted: boolean }>().type.toBeAssignableTo<
+      ToolApproval.Call
+    >()
+  })
 })

@@ -62,6 +62,12 @@ export interface Call {
   readonly annotations?: McpProtocol.ToolAnnotations | undefined
   /** Whether the configuration calls the server trusted, so that what it says can be believed. */
   readonly trusted: boolean
+  /**
+   * What the server says of the tool, and which server it is, as in a `PendingApproval` of this call. A policy that remembers what a
+   * person has allowed once and for all compares both: by name alone, another tool or program may be called the same.
+   */
+  readonly toolFingerprint?: string | undefined
+  readonly serverFingerprint?: string | undefined
 }
 
 /**
@@ -277,13 +283,27 @@ const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare([], {
  * A call that waits for someone's answer. It holds all that is needed to make the call later, in another process too, and
  * is JSON when it is encoded.
  *
- * `fingerprint` is a digest of toolset, server, tool, name and arguments: of what a person is shown, and of what is called. A
- * value in which one of them is another than it was can't be made or decoded, so nobody approves one call and gets another
- * by accident. It is no signature: whoever can write to where these values are stored can make up new ones. The arguments
- * are those of the model, and may hold secrets. They are read as a frozen copy.
+ * `fingerprint` is a digest of toolset, server, tool, name, arguments and the digests below: of what a person is shown, and of
+ * what is called. A value in which one of them is another than it was can't be made or decoded, so nobody approves one call and
+ * gets another by accident. It is no signature: whoever can write to where these values are stored can make up new ones. The
+ * arguments are those of the model, and may hold secrets. They are read as a frozen copy.
  *
  * `toolFingerprint` is a digest of what the server said of the tool: its name, title, description, annotations and schemas. Where
  * it says something else by then, nothing is called. Without it a value can be read and rejected, and not approved.
+ *
+ * `serverFingerprint` is a digest of which server that was, as it is configured: after a reload the same name may be that of another
+ * program, which may describe its tools the same. It is treated as `toolFingerprint` is, and is the same in every process.
+ *
+ * - Part of it: `name`, `transport`, `command`, `args`, `cwd`, `inheritEnv`, `expand`; scheme, host, port and path of the URL, and
+ *   the names of its query parameters; the names of `env` and `headers`; scheme, host and port of `proxy`; `tls.ca`, and whether
+ *   `tls.verify` is `false`; the client in `auth`; and the references in all of them and in `tls`.
+ * - No part of it: what is written out and may be a secret, which is the values of `env`, `headers`, `auth` and the other fields of
+ *   `tls`, of the query and the user of a URL, of arguments after a name such as `--token` or `PASSWORD=`, and whatever is in
+ *   `secrets`; and what a reference stands for. A secret in an argument or a path that nothing gives away is part of it.
+ * - Nor anything about how a server is used: `enabled`, `trusted`, `timeouts`, `limits`, `lifetime` and the like.
+ *
+ * `serverSeal` is a digest of the same with all values, secrets too, and with the function of a server in this process. Its key never
+ * leaves the process that has made it, so that nobody finds out by trying what they are; and so it counts in that process only.
  *
  * @since 0.1.0
  * @category pending approvals
@@ -306,7 +326,9 @@ export class PendingApproval extends Schema.Class<PendingApproval>("@mcp-runtime
     /** Milliseconds since 1970; without it, it does not expire. */
     expiresAt: Schema.optional(Schema.Int),
     fingerprint: Schema.String,
-    toolFingerprint: Schema.optional(Schema.String)
+    toolFingerprint: Schema.optional(Schema.String),
+    serverFingerprint: Schema.optional(Schema.String),
+    serverSeal: Schema.optional(Schema.String)
   }).pipe(
     Schema.filter((_) =>
       !Canonical.isOfThisVersion(_.fingerprint)

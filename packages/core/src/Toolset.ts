@@ -399,7 +399,8 @@ export interface Toolbox<out R, out A, out E = never, out L = never> {
   >
   /**
    * Makes the call that waited for approval. It is not asked for again, and each is made once, whichever toolset over the same
-   * manager or connection it is approved through: it is used up even where the call fails before anything is sent. Where the server says something else of the tool by then it fails with `ConfigInvalid`.
+   * manager or connection it is approved through: it is used up even where the call fails before anything is sent. Where the server
+   * says something else of the tool by then, or is another one of the name, it fails with `ConfigInvalid`.
    */
   readonly approve: <O extends CallOptions.Any = {}>(
     pending: ToolApproval.PendingApproval,

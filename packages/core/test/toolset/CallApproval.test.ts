@@ -104,18 +104,20 @@ describe("whether approval is asked for", () => {
       const { call } = (yield* Kit.toolset([a], { approval, schemas: "nullable" })).for(who)
       const limited = Effect.provideService(Limit, 10)
       yield* limited(succeeded(call("a__pay", `{"amount": 10}`)))
-      assert.deepStrictEqual(asked, [[
+      const pending = yield* limited(pendingOf(call("a__pay", `{"amount": 11}`)))
+      assert.strictEqual(asked.length, 2)
+      assert.deepStrictEqual(asked[0], [
         {
           server: "a",
           tool: "pay",
           arguments: { amount: 10 },
           annotations: { title: "Pay" },
-          trusted: false
+          trusted: false,
+          toolFingerprint: pending.toolFingerprint,
+          serverFingerprint: pending.serverFingerprint
         },
         who
-      ]])
-      const pending = yield* limited(pendingOf(call("a__pay", `{"amount": 11}`)))
-      assert.strictEqual(asked.length, 2)
+      ])
       yield* limited(succeeded(
         (yield* Kit.toolset([a], { approval })).for(who).approve(pending)
       ))

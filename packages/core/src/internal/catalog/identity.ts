@@ -32,9 +32,9 @@ const hex = (digest: ArrayBuffer): string | undefined =>
     : Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")
 
 /** A list with a place for each part, so that its text is the same whatever the order of the configuration's fields. */
-const identityOf = (
+export const identityOf = (
   config: McpConfig.ServerConfig,
-  directory: string | undefined
+  directory?: string | undefined
 ): ReadonlyArray<unknown> | undefined => {
   switch (config.transport) {
     case "inMemory":

@@ -99,6 +99,12 @@ const namesOnly = (text: string): string | undefined => {
 
 const nameOf = ({ kind, name }: Variable): string => kind === "input" ? `\${input:${name}}` : `\${${name}}`
 
+/** What a text refers to, also where it only does so if something else is not set. */
+export const namesIn = (text: string): ReadonlyArray<string> => namesOfAll(parse(text) ?? [])
+
+const namesOfAll = (parts: Template): ReadonlyArray<string> =>
+  parts.flatMap((_) => typeof _ === "string" ? [] : [nameOf(_), ...namesOfAll(_.otherwise ?? [])])
+
 /** A URL that is not known yet, in its parts that are no secret. Nothing where it holds no references. */
 export const urlParts = (
   text: string

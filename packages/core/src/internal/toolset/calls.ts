@@ -10,6 +10,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import type * as McpConfig from "../../McpConfig.js"
 import * as McpConnection from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -32,6 +33,7 @@ import { inTime } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
 import * as Canonical from "./canonical.js"
+import { describe } from "./description.js"
 import * as Failure from "./failure.js"
 import { isPlainObject } from "./patternList.js"
 import * as Pending from "./pending.js"
@@ -147,7 +149,7 @@ export class Calls<Request, R, A, E> {
             const known = found(yield* this.find(asked, options))
             const { connection, tool } = yield* this.asItIs(known, options)
             found(tool)
-            const problem = Pending.problemWith(asked, tool.definition)
+            const problem = Pending.problemWith(asked, tool.definition, connection.config)
             if (problem !== undefined) return yield* Refusals.unusable(asked, problem)
             const args = asked.arguments
             yield* Arguments.check(tool, args, this.parts.settings.of(tool.server).validateArguments)
@@ -322,7 +324,7 @@ export class Calls<Request, R, A, E> {
     return kept === undefined ? Either.left(McpError.unwritable(tool.server, "tools/call")) : Either.right(kept)
   }
 
-  /** What a policy decides at once is about the tool as it is. What it thought about may be another one by now. */
+  /** What a policy decides at once is about the tool as it is. What it thought about may be another one, or its server, by now. */
   private unlessApprovalIsNeeded(
     { connection, tool }: Current,
     args: McpProtocol.JsonObject,
@@ -334,34 +336,33 @@ export class Calls<Request, R, A, E> {
     if (Either.isLeft(checked)) return Effect.fail(checked.left)
     if (approval === ToolApproval.never) return Effect.succeed({ tool, args, connection })
     return Effect.suspend(() => {
-      const required = approval.decide({
-        server: tool.server,
-        tool: tool.tool,
-        arguments: args,
-        annotations: tool.annotations,
-        trusted: connection.config.trusted === true
-      }, this.request)
+      const { config } = connection
+      const required = approval.decide(describe(tool, args, config), this.request)
       if (!Effect.isEffect(required)) {
-        return required ? this.askFor(tool, args) : Effect.succeed({ tool, args, connection })
+        return required ? this.askFor(tool, args, config) : Effect.succeed({ tool, args, connection })
       }
       return Effect.flatMap(required, (required) =>
-        required ? this.askFor(tool, args) : Effect.flatMap(
+        required ? this.askFor(tool, args, config) : Effect.flatMap(
           this.asItIs(tool, options),
           (now): Effect.Effect<Ready, Unapproved, R> =>
-            now.tool.definition === tool.definition
+            now.tool.definition === tool.definition && now.connection.config === config
               ? Effect.succeed({ ...now, args })
               : onceMore
               ? this.unlessApprovalIsNeeded(now, args, options, false)
-              : this.askFor(now.tool, args)
+              : this.askFor(now.tool, args, now.connection.config)
         ))
     })
   }
 
   /** Approval, of a person. */
-  private askFor(tool: AgentTool, args: McpProtocol.JsonObject): Effect.Effect<never, Unapproved> {
+  private askFor(
+    tool: AgentTool,
+    args: McpProtocol.JsonObject,
+    config: McpConfig.ServerConfig
+  ): Effect.Effect<never, Unapproved> {
     const { id, approvalExpiresIn } = this.parts.settings
     const { definition, name, server } = tool
-    const call = { toolset: id, server, tool: tool.tool, name, arguments: args, definition }
+    const call = { toolset: id, server, tool: tool.tool, name, arguments: args, definition, config }
     return Effect.flatMap(Pending.make(call, { expiresIn: approvalExpiresIn }), (pending) =>
       Effect.fail(
         new ToolApproval.ApprovalRequired({

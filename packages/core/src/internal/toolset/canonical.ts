@@ -45,8 +45,8 @@ const isPlain = (value: object): boolean => {
     !("toJSON" in value && typeof value.toJSON === "function")
 }
 
-/** Of JSON, with the fields of each object in one order. */
-const canonical = (json: unknown): string => {
+/** The text of JSON, with the fields of each object in one order. */
+export const canonical = (json: unknown): string => {
   if (Array.isArray(json)) return `[${json.map(canonical).join()}]`
   if (!isObject(json)) return JSON.stringify(json)
   const keys = Object.keys(json).filter((key) => json[key] !== undefined).sort()
@@ -64,9 +64,16 @@ export const fingerprint = (call: {
   readonly name: string
   readonly arguments: JsonObject
   readonly toolFingerprint?: string | undefined
+  readonly serverFingerprint?: string | undefined
+  readonly serverSeal?: string | undefined
 }): string => {
-  const { name, server, tool, toolFingerprint, toolset } = call
-  return version + sha256(canonical([toolset, server, tool, name, call.arguments, toolFingerprint ?? null]))
+  const { name, server, serverFingerprint, serverSeal, tool, toolFingerprint, toolset } = call
+  const parts = [toolset, server, tool, name, call.arguments, toolFingerprint ?? null]
+  // Those that were stored before there was a fingerprint of the server can still be read, and rejected.
+  if (serverFingerprint !== undefined || serverSeal !== undefined) {
+    parts.push(serverFingerprint ?? null, serverSeal ?? null)
+  }
+  return version + sha256(canonical(parts))
 }
 
 const ofTools = new WeakMap<Tool, string>()
