@@ -1,4 +1,4 @@
-/** Clocks that tell what was waited for, and on which a wait may end with an event. */
+/** Clocks that tell what was waited for, on which a wait may end with an event, and whose time of the day may be set. */
 import { Clock, Duration, Effect } from "effect"
 
 const withSleep = (clock: Clock.Clock, sleep: Clock.Clock["sleep"]): Clock.Clock => ({
@@ -21,6 +21,18 @@ export const telling = Effect.map(Effect.clock, (clock) => {
         Effect.tap(clock.sleep(duration), () => Effect.sync(() => void over.push(Duration.toMillis(duration))))
     )
   }
+})
+
+/** The clock of the test, whose time of the day can be set forward, or back. */
+export const settable = Effect.map(Effect.clock, (clock) => {
+  let ahead = 10_000_000
+  const millis = () => clock.unsafeCurrentTimeMillis() + ahead
+  const settable: Clock.Clock = {
+    ...withSleep(clock, (duration) => clock.sleep(duration)),
+    unsafeCurrentTimeMillis: millis,
+    currentTimeMillis: Effect.sync(millis)
+  }
+  return { clock: settable, set: (by: number) => void (ahead += by) }
 })
 
 /** The clock of the test, on which the waits of just this length end when something has happened, and not in time. */

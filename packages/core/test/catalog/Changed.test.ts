@@ -3,7 +3,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Catalog, type McpProtocol } from "@mcp-runtime/core"
-import { Chunk, type Clock, Deferred, Effect, Fiber, Stream, TestClock } from "effect"
+import { Chunk, Deferred, Effect, Fiber, Stream, TestClock } from "effect"
+import { settable } from "../clocks.js"
 import { settled } from "../connection/kit.js"
 import { brief, follow, reader, type Script, scripted, tool, toolsChanged } from "./kit.js"
 
@@ -56,20 +57,24 @@ describe("list_changed", () => {
       assert.strictEqual(asked.length, 2)
     }))
 
-  it.scoped("a clock that is set back delays it no longer", () =>
+  it.scoped("it comes in time where the wall clock is set meanwhile", () =>
     Effect.gen(function*() {
-      let setBack = 0
-      const clock = yield* Effect.clock
-      // What sleeps is not concerned: only the time of day is another one.
-      const other = Object.assign(Object.create(clock) as Clock.Clock, {
-        unsafeCurrentTimeMillis: () => clock.unsafeCurrentTimeMillis() - setBack
-      })
-      const { asked, say } = yield* Effect.withClock(listed(), other)
-      yield* say(toolsChanged)
-      setBack = 3_600_000
-      yield* TestClock.adjust(100)
-      yield* settled
-      assert.strictEqual(asked.length, 2)
+      const { clock, set } = yield* settable
+      const { answer, asked, say } = yield* Effect.withClock(listed(), clock)
+      for (const [round, by] of [-3_600_000, 3_600_000].entries()) {
+        yield* say(toolsChanged)
+        yield* TestClock.adjust(99)
+        set(by)
+        yield* say(toolsChanged)
+        yield* TestClock.adjust(99)
+        yield* settled
+        assert.strictEqual(asked.length, round + 1)
+        yield* TestClock.adjust(1)
+        yield* settled
+        assert.strictEqual(asked.length, round + 2)
+        yield* answer(round + 1, "a")
+        yield* TestClock.adjust(200)
+      }
     }))
 
   it.scoped("resources are told of together with their templates, and what was never listed is not listed", () =>

@@ -3,6 +3,7 @@ import type { McpError } from "@mcp-runtime/core"
 import { HttpFixture } from "@mcp-runtime/testing"
 import { Effect, Exit, Scope, TestClock } from "effect"
 import * as Channel from "../../src/internal/http/channel.js"
+import { settable } from "../clocks.js"
 import {
   decode,
   eventOf,
@@ -155,11 +156,12 @@ describe("transport: auto", () => {
   }
 
   for (
-    const [what, timeouts, millis] of [
-      ["", {}, 5000],
-      [", nor longer than the handshake has", { handshake: "2 seconds" }, 1000],
-      [", also of a short handshake", { handshake: "500 millis" }, 250],
-      [", also where it has no deadline", { handshake: null }, 5000]
+    const [what, timeouts, millis, setBy] of [
+      ["", {}, 5000, 0],
+      [", nor longer than the handshake has", { handshake: "2 seconds" }, 1000, 0],
+      [", also of a short handshake", { handshake: "500 millis" }, 250, 0],
+      [", also where it has no deadline", { handshake: null }, 5000, 0],
+      [", also where the wall clock is set meanwhile", { handshake: "2 seconds" }, 1000, 3_600_000]
     ] as const
   ) {
     it.scoped(`a stream that says nothing does not hide why initialize was refused${what}`, () =>
@@ -167,7 +169,9 @@ describe("transport: auto", () => {
         const refusal = { jsonrpc: "2.0", id: 0, error: { code: -32000, message: "api key missing" } }
         const client = legacy((_) => _.status(400, JSON.stringify(refusal)), (_) => _.sse())
         const recorded = record()
-        const transport = yield* openScripted(client, recorded, { timeouts }, "auto")
+        const { clock, set } = yield* settable
+        const transport = yield* Effect.withClock(openScripted(client, recorded, { timeouts }, "auto"), clock)
+        set(setBy)
         transport.send(initialize)
         yield* client.until(() => client.of("GET").length === 1)
         yield* TestClock.adjust(millis - 1)

@@ -7,6 +7,7 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { Steady } from "../steady.js"
 
 /** How many silences a server that never stops talking can cause before the act. */
 const mostSilences = 10
@@ -20,18 +21,16 @@ export class Debounce {
   private silence: number
   /** Until when the next saying is taken for an echo of the last act. */
   private calmAt = Number.NEGATIVE_INFINITY
+  private readonly steady: Steady
 
-  constructor(private readonly shortest: number, private readonly clock: Clock.Clock) {
+  constructor(private readonly shortest: number, clock: Clock.Clock) {
     this.silence = shortest
-  }
-
-  private now(): number {
-    return this.clock.unsafeCurrentTimeMillis()
+    this.steady = Steady.of(clock)
   }
 
   /** It was said. The act, after its silence; nothing where that is waited for already. */
   heard<A, E>(act: Effect.Effect<A, E>): Effect.Effect<A, E> | undefined {
-    const now = this.now()
+    const now = this.steady.now()
     if (this.due !== undefined) {
       this.due.at = Math.min(now + this.silence, this.due.atLast)
       return undefined
@@ -40,9 +39,8 @@ export class Debounce {
     const due = { at: now + this.silence, atLast: now + Math.max(this.shortest * mostSilences, this.silence) }
     this.due = due
     const wait: Effect.Effect<A, E> = Effect.suspend(() => {
-      const left = due.at - this.now()
-      // A clock that was set back makes nobody wait for longer.
-      if (left > 0 && left <= this.silence) return Effect.zipRight(Effect.sleep(left), wait)
+      const left = due.at - this.steady.now()
+      if (left > 0) return Effect.zipRight(Effect.sleep(left), wait)
       this.due = undefined
       this.calmAt = Number.POSITIVE_INFINITY
       return Effect.ensuring(act, Effect.sync(() => this.acted()))
@@ -51,6 +49,6 @@ export class Debounce {
   }
 
   private acted(): void {
-    this.calmAt = this.now() + this.silence
+    this.calmAt = this.steady.now() + this.silence
   }
 }

@@ -98,7 +98,7 @@ class Auto implements MessageTransport {
     private readonly second: Scope.CloseableScope,
     private readonly credentials: Credentials | undefined
   ) {
-    this.openedAt = timers.now()
+    this.openedAt = timers.steady.now()
     shownAs(this, "MessageTransport", () => ({ server: config.name, transport: this.kind() }))
   }
 
@@ -192,7 +192,7 @@ class Auto implements MessageTransport {
     const { handshake } = McpConfig.timeoutsOf(this.config)
     const left = handshake === null
       ? Number.POSITIVE_INFINITY
-      : this.openedAt + Duration.toMillis(handshake) - this.timers.now()
+      : this.openedAt + Duration.toMillis(handshake) - this.timers.steady.now()
     const millis = Math.max(0, Math.min(endpointTime, Math.max(left - 1000, left / 2)))
     return inTime(opening, millis, () =>
       Effect.fail(
