@@ -129,6 +129,67 @@ describe("together", () => {
     }))
 })
 
+/** More than begin at once. */
+const many = Array.from({ length: 200 }, (_, i) => i)
+
+describe("together, many", () => {
+  it.effect("others have a turn while they begin, and none waits for another", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      let begun = 0
+      const all = yield* Effect.fork(together(many, (item) => {
+        begun++
+        return Effect.as(Deferred.await(gate), item)
+      }))
+      while (begun < many.length) {
+        const before = begun
+        yield* Effect.yieldNow()
+        assert.isAtMost(begun - before, 64)
+      }
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(all), many)
+    }))
+
+  it.effect("an interruption before all have begun ends those that have, and no more begin", () =>
+    Effect.gen(function*() {
+      const { busy, now } = counting()
+      const cleaned = yield* Deferred.make<void>()
+      const slow = Effect.onInterrupt(Effect.never, () => Deferred.await(cleaned))
+      const all = yield* Effect.fork(together(many, () => busy(slow)))
+      yield* Effect.yieldNow()
+      assert.strictEqual(now.running, 64)
+      all.unsafeInterruptAsFork(FiberId.none)
+      yield* settled
+      assert.deepStrictEqual([now.running, (yield* all.poll)._tag], [64, "None"])
+      yield* Deferred.succeed(cleaned, undefined)
+      assert.isTrue(Exit.isInterrupted(yield* Fiber.await(all)))
+      assert.deepStrictEqual(now, { running: 0, most: 64 })
+    }))
+
+  it.effect("one that fails before all have begun ends those that have, and no more begin", () =>
+    Effect.gen(function*() {
+      const { busy, now } = counting()
+      const failing = Effect.zipRight(Effect.yieldNow(), Effect.fail("no"))
+      const exit = yield* Effect.exit(together(many, (item) => busy(item === 7 ? failing : Effect.never)))
+      assert.deepStrictEqual([exit, now.running], [Exit.fail("no"), 0])
+      assert.isAtMost(now.most, 128)
+    }))
+
+  it.effect("where the caller can't be interrupted, all of them begin and end", () =>
+    Effect.gen(function*() {
+      const done: Array<number> = []
+      const all = yield* Effect.fork(Effect.uninterruptible(
+        together(many, (item) => Effect.delay(Effect.sync(() => void done.push(item)), "1 second"))
+      ))
+      yield* Effect.yieldNow()
+      const ended = yield* Effect.fork(Fiber.interrupt(all))
+      yield* settled
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(ended)
+      assert.deepStrictEqual(new Set(done), new Set(many))
+    }))
+})
+
 describe("the first of two", () => {
   it.effect("where the first needs no waiting, the other one does not begin", () =>
     Effect.gen(function*() {
@@ -177,6 +238,7 @@ describe("the first of two", () => {
 
 describe("interrupted at every step, it ends", () => {
   it.effect("together", () => interruptedAtEveryStep(together([1, 2, 3], () => Effect.never, 2)))
+  it.effect("together, many", () => interruptedAtEveryStep(together(many, () => Effect.never), 10))
   it.effect("the first of two", () => interruptedAtEveryStep(firstOf(Effect.never, Effect.never)))
   it.effect("in time", () => interruptedAtEveryStep(inTime(Effect.never, "1 hour", () => Effect.void)))
 })

@@ -11,6 +11,9 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Runtime from "effect/Runtime"
 
+/** So many begin in one turn, however many may be under way at once: other fibers are to have theirs in between. */
+const beginTogether = 64
+
 /**
  * What they succeed with, in the order of the items. The first one that fails ends all the others, and they are waited for. Where
  * the caller can't be interrupted, neither can they. What they fork is theirs, and what they set in fiber refs stays with them.
@@ -48,13 +51,22 @@ export const together = <A, B, E, R>(
       // Each begins at once: where the items need no waiting, there is one of them.
       const workers: Array<Fiber.RuntimeFiber<void>> = []
       const lanes = Math.max(1, atMost)
-      while (workers.length < lanes && begun < all.length) workers.push(Runtime.runFork(runtime)(worker))
+      const mayBegin = () => workers.length < lanes && begun < all.length
+      const beginSome = () => {
+        const some = workers.length + beginTogether
+        while (workers.length < some && mayBegin()) workers.push(Runtime.runFork(runtime)(worker))
+      }
+      beginSome()
       // A worker may not hear that it is interrupted, if an item of the application's makes it forget so.
       const stop = Effect.suspend(() => {
         beginNoMore()
         return Fiber.interruptAll(workers.filter((_) => _.unsafePoll() === null))
       })
-      return Effect.as(Effect.ensuring(restore(Deferred.await(ended)), stop), results)
+      const allEnd = Deferred.await(ended)
+      const allBegin = Effect.whileLoop({ while: mayBegin, body: Effect.yieldNow, step: beginSome })
+      // A few have begun by now.
+      const ending = mayBegin() ? Effect.zipRight(allBegin, allEnd) : allEnd
+      return Effect.as(Effect.ensuring(restore(ending), stop), results)
     })
   )
 }
