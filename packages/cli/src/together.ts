@@ -10,6 +10,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import * as Runtime from "effect/Runtime"
 
 /** What they succeed with, in the order of the items. The first one that fails ends all the others. */
 export const together = <A, B, E, R>(
@@ -46,11 +47,15 @@ export const inTime = <A, E, R, A2, E2>(
   tooLate: () => Effect.Effect<A2, E2>
 ): Effect.Effect<A | A2, E | E2, R> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function*() {
-      const first = Deferred.unsafeMake<A | A2, E | E2>(FiberId.none)
-      const run = <B extends A | A2, F extends E | E2, S>(effect: Effect.Effect<B, F, S>) =>
-        Effect.forkDaemon(Effect.intoDeferred(Effect.interruptible(effect), first))
-      const both = [yield* run(effect), yield* run(Effect.delay(Effect.suspend(tooLate), limit))]
-      return yield* Effect.ensuring(restore(Deferred.await(first)), Fiber.interruptAll(both))
+    Effect.flatMap(Effect.runtime<R>(), (runtime) => {
+      const result = Deferred.unsafeMake<A | A2, E | E2>(FiberId.none)
+      const begin = (effect: Effect.Effect<A | A2, E | E2, R>) =>
+        Runtime.runFork(runtime)(Effect.intoDeferred(Effect.interruptible(effect), result))
+      const first = begin(effect)
+      // Most bounds are never needed.
+      const begun = first.unsafePoll() === null
+        ? [first, begin(Effect.delay(Effect.suspend(tooLate), limit))]
+        : [first]
+      return Effect.ensuring(restore(Deferred.await(result)), Fiber.interruptAll(begun))
     })
   )

@@ -6,6 +6,7 @@ import * as NodeMcp from "@mcp-runtime/node/NodeMcp"
 import { Duration, Effect, Either, Exit, Fiber, Layer, Option, TestClock } from "effect"
 import * as Net from "node:net"
 import { interruptedAtEveryStep, strideOf, sweepTime } from "../../core/test/moments.js"
+import { testBounds } from "../../core/test/races.js"
 import * as Examination from "../src/doctor/examination.js"
 import * as Places from "../src/doctor/places.js"
 import * as Reach from "../src/doctor/reach.js"
@@ -150,14 +151,6 @@ describe("together and in time", () => {
           Effect.sync(() => ended++))))
       assert.deepStrictEqual([exit, ended], [Exit.fail("no"), 1])
     }))
-
-  it.effect("what comes too late is interrupted, and what is in time is given", () =>
-    Effect.gen(function*() {
-      let ended = 0
-      const slow = Effect.onInterrupt(Effect.never, () => Effect.sync(() => ended++))
-      const late = yield* Effect.fork(inTime(slow, "2 seconds", () => Effect.succeed("late")))
-      yield* TestClock.adjust("2 seconds")
-      assert.deepStrictEqual([yield* Fiber.join(late), ended], ["late", 1])
-      assert.strictEqual(yield* inTime(Effect.succeed("now"), "2 seconds", () => Effect.succeed("late")), "now")
-    }))
 })
+
+describe("one with a bound", () => testBounds(inTime))

@@ -6,21 +6,15 @@ import { assert } from "@effect/vitest"
 import { McpConfig, type McpProtocol, type McpSession, type McpTransport } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Exit } from "effect"
+import { macrotask } from "./moments.js"
+
+export { macrotask }
 
 /** A request as it went over the wire. */
 export interface Sent {
   readonly id: McpProtocol.RequestId
   readonly params: McpProtocol.JsonObject
 }
-
-/**
- * Lets everything happen that needs no time: fibers run in microtasks, and this ends after all of them. A yield would end
- * between two of them.
- */
-export const macrotask: Effect.Effect<void> = Effect.async((resume) => {
-  const immediate = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(immediate))
-})
 
 /** The channel, and what went over it after the handshake. */
 export const tap = (channel: McpTransport.Channel) => {

@@ -14,6 +14,15 @@ export const strideOf = (sparse: number): number => all ? 1 : sparse
 export const sweepTime = all ? 7_200_000 : 120_000
 
 /**
+ * Lets everything happen that needs no time: fibers run in microtasks, and this ends after all of them. A yield would end
+ * between two of them.
+ */
+export const macrotask: Effect.Effect<void> = Effect.async((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
+
+/**
  * It ends. Its fiber yields after every few steps, so that an interruption can come between any two of them, in the first
  * so many of its turns, with so many sizes of a turn.
  */

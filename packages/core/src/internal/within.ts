@@ -96,7 +96,7 @@ class Race<A, E, R> {
   first: Exit.Exit<A, E> | undefined = undefined
   private readonly fibers: Array<Fiber.RuntimeFiber<unknown>> = []
   private running = 0
-  private tell: () => void = () => {}
+  private resume: ((over: Effect.Effect<void>) => void) | undefined = undefined
 
   constructor(private readonly runtime: Runtime.Runtime<R>) {}
 
@@ -111,7 +111,7 @@ class Race<A, E, R> {
         this.first = Exit.flatten(exit)
         for (const loser of this.fibers) if (loser !== fiber) loser.unsafeInterruptAsFork(FiberId.none)
       }
-      if (this.running === 0) this.tell()
+      if (this.running === 0) this.resume?.(Effect.void)
     })
   }
 
@@ -122,8 +122,8 @@ class Race<A, E, R> {
 
   get over(): Effect.Effect<void> {
     return Effect.async((resume) => {
-      if (this.isOver) return resume(Effect.void)
-      this.tell = () => resume(Effect.void)
+      if (this.isOver) resume(Effect.void)
+      else this.resume = resume
     })
   }
 

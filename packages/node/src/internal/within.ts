@@ -2,7 +2,7 @@
  * Waiting with a bound, on the Effect clock, also in a finalizer.
  *
  * The core has the like for itself. Another package can't import it: it would have to be public there, and concerns no
- * application. `within` says less here than it does there, and of two the other one begins here at once, too.
+ * application. `within` says less here than it does there.
  */
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
@@ -37,8 +37,9 @@ export const within = (effect: Effect.Effect<unknown>, limit: Duration.DurationI
     })))
 
 /**
- * As whichever ends first; the other one is interrupted. `Effect.raceFirst` and `timeoutTo` (3.22.4) lose an interruption that comes
- * just before they have begun: whoever interrupts would wait until one of the two has ended.
+ * As whichever ends first; the other one is interrupted. Where the first one needs no waiting, the other one never begins: most
+ * bounds are never needed. `Effect.raceFirst` and `timeoutTo` (3.22.4) lose an interruption that comes just before they have
+ * begun: whoever interrupts would wait until one of the two has ended.
  *
  * @internal
  */
@@ -47,12 +48,13 @@ export const firstOf = <A, E, R, A2, E2, R2>(
   other: Effect.Effect<A2, E2, R2>
 ): Effect.Effect<A | A2, E | E2, R | R2> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function*() {
-      const first = Deferred.unsafeMake<A | A2, E | E2>(FiberId.none)
-      const run = <B extends A | A2, F extends E | E2, S>(effect: Effect.Effect<B, F, S>) =>
-        Effect.forkDaemon(Effect.intoDeferred(Effect.interruptible(effect), first))
-      const both = [yield* run(one), yield* run(other)]
-      return yield* Effect.ensuring(restore(Deferred.await(first)), Fiber.interruptAll(both))
+    Effect.flatMap(Effect.runtime<R | R2>(), (runtime) => {
+      const result = Deferred.unsafeMake<A | A2, E | E2>(FiberId.none)
+      const begin = (effect: Effect.Effect<A | A2, E | E2, R | R2>) =>
+        Runtime.runFork(runtime)(Effect.intoDeferred(Effect.interruptible(effect), result))
+      const first = begin(one)
+      const begun = first.unsafePoll() === null ? [first, begin(other)] : [first]
+      return Effect.ensuring(restore(Deferred.await(result)), Fiber.interruptAll(begun))
     })
   )
 
