@@ -155,16 +155,14 @@ describe("Watchdog", () => {
           watchdog.watch((mark) => {
             marks.push(mark)
             throw new Error("no such program")
-          }, () => 1)
+          })
         )
         const third = yield* serverWith(marks[0]!)
         yield* die(watchdog)
         assert.isTrue(isAlive(third.id))
         yield* watchdog.settle
 
-        const failed = watchdog.watch((mark) => mark, () => undefined)
-        assert.isUndefined(failed.group)
-        const fourth = yield* serverWith(failed.started)
+        const fourth = yield* serverWith(watchdog.watch((mark) => mark))
         yield* die(watchdog)
         assert.isTrue(isAlive(fourth.id))
         yield* watchdog.settle
@@ -175,13 +173,12 @@ describe("Watchdog", () => {
     Effect.scoped(Effect.gen(function*() {
       const watchdog = new Watchdog("/bin/sh")
       const other = yield* server
-      const { group, started } = watchdog.watch(() => other, (_) => _.id)
-      assert.strictEqual(started, other)
-      assert.strictEqual(group?.id, other.id)
+      const group = watchdog.watch((_, watched) => watched(other.id))
+      assert.strictEqual(group.id, other.id)
       yield* die(watchdog)
       assert.isFalse(isAlive(other.id))
-      group!.reaped()
-      watchdog.remove(group!)
+      group.reaped()
+      watchdog.remove(group)
       yield* watchdog.settle
       assert.deepStrictEqual(watchdogs(), [])
     })))

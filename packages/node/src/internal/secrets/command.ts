@@ -67,9 +67,12 @@ interface Running {
 /** Synchronous, so that nothing comes between the process and who will end it. */
 const start = (command: string, directory: string | undefined): Running => {
   try {
-    const { group, started } = watchdog.watch((marks) => launch(command, directory, marks), ({ pid }) => pid)
-    started.on("error", () => {})
-    if (group !== undefined) return new Command(started, group)
+    const running = watchdog.watch((marks, watched) => {
+      const child = launch(command, directory, marks)
+      child.on("error", () => {})
+      return child.pid === undefined ? undefined : new Command(child, watched(child.pid))
+    })
+    if (running !== undefined) return running
   } catch {
     // The command can't be handed to a shell.
   }

@@ -91,13 +91,10 @@ export const open = (
 export type Started = Either.Either<Connection, Launched extends Either.Either<unknown, infer E> ? E : never>
 
 /** Synchronous, so that no interruption and no death of this process comes between the process and who will end it. @internal */
-export const start = (config: McpConfig.StdioConfig, events: McpTransport.TransportEvents): Started => {
-  const { group, started } = watchdog.watch(
-    (marks) => launch(config, marks),
-    (launched) => Either.isRight(launched) ? launched.right.pid : undefined
+export const start = (config: McpConfig.StdioConfig, events: McpTransport.TransportEvents): Started =>
+  watchdog.watch((marks, watched) =>
+    Either.map(launch(config, marks), ({ child, pid }) => new Connection(config, events, child, watched(pid)))
   )
-  return Either.map(started, ({ child }) => new Connection(config, events, child, group!))
-}
 
 const release = (started: Started): Effect.Effect<void> =>
   Either.isRight(started) ? started.right.close : watchdog.settle

@@ -107,24 +107,21 @@ export class Watchdog {
   constructor(private readonly command: string | undefined) {}
 
   /**
-   * Calls what starts a process, with variables that it is to get, and watches its group from the same tick on: no death of
-   * this process comes between.
+   * Calls what starts a process, with variables that it is to get. That has its group watched as soon as there is one, in the
+   * same tick: no death of this process comes between.
    */
-  watch<A>(
-    start: (marks: Environment.Variables) => A,
-    pidOf: (started: A) => number | undefined
-  ): { readonly started: A; readonly group: ProcessGroup | undefined } {
+  watch<A>(start: (marks: Environment.Variables, watched: (pid: number) => ProcessGroup) => A): A {
     const marks = this.starting()
-    let pid: number | undefined = undefined
+    let isStarted = false
     try {
-      const started = start(marks)
-      pid = pidOf(started)
-      if (pid === undefined) return { started, group: undefined }
-      const group = new ProcessGroup(pid)
-      this.add(group)
-      return { started, group }
+      return start(marks, (pid) => {
+        const group = new ProcessGroup(pid)
+        this.add(group)
+        isStarted = true
+        return group
+      })
     } finally {
-      if (pid === undefined) this.notStarted()
+      if (!isStarted) this.notStarted()
     }
   }
 
