@@ -299,7 +299,7 @@ const JsonObject: Schema.Schema<McpProtocol.JsonObject> = Schema.declare([], {
  *   `tls.verify` is `false`; the client in `auth`; and the references in all of them and in `tls`.
  * - No part of it: what is written out and may be a secret, which is the values of `env`, `headers`, `auth` and the other fields of
  *   `tls`, of the query and the user of a URL, of arguments after a name such as `--token` or `PASSWORD=`, and whatever is in
- *   `secrets`; and what a reference stands for. A secret in an argument or a path that nothing gives away is part of it.
+ *   `secrets`; and what a reference stands for. A secret in a path, or inside an argument that says more, is part of it.
  * - Nor anything about how a server is used: `enabled`, `trusted`, `timeouts`, `limits`, `lifetime` and the like.
  *
  * `serverSeal` is a digest of the same with all values, secrets too, and with the function of a server in this process. Its key never

@@ -28,6 +28,10 @@ export class Backlog<A> {
 
   constructor(private readonly bounds: Bounds<A>) {}
 
+  get isEmpty(): boolean {
+    return this.count === 0
+  }
+
   /** How many have lost their place to it. */
   add(value: A): number {
     const size = this.bounds.sizeOf(value)

@@ -71,6 +71,8 @@ export class Feed<A> {
 
   private get news(): Effect.Effect<void> {
     return Effect.async((resume) => {
+      // Something may have come since it was found that there is nothing: this fiber may have lost its turn in between.
+      if (this.over || this.handed !== undefined || !this.backlog.isEmpty) return resume(Effect.void)
       const woken = () => resume(Effect.void)
       this.waiting.add(woken)
       return Effect.sync(() => this.waiting.delete(woken))

@@ -19,6 +19,7 @@ import {
   type Line,
   noting,
   over,
+  overInScope,
   pass,
   phases,
   settled,
@@ -175,6 +176,66 @@ describe("the gate", () => {
       )
       assert.deepStrictEqual((yield* attemptsOf(servers)).slice(4), [0, 0])
       assert.deepStrictEqual(yield* manager.connectAll, ["a", "b", "c", "d", "e", "f"])
+    }))
+
+  const turns = Array.from({ length: 12 }, (_, i) => i)
+  const after = (count: number) => Effect.repeatN(Effect.yieldNow(), count)
+
+  it.scoped("interrupted while they are begun, it leaves those as they were that it has not begun", () =>
+    Effect.gen(function*() {
+      for (const count of turns) {
+        const servers = yield* fakes("a b c d e f")
+        const manager = yield* over(servers)
+        yield* manager.connectAll
+        // Each has failed by itself, which is to be seen until it is tried again.
+        for (const server of servers) {
+          server.way = "unauthorized"
+          yield* Effect.ignore((yield* manager.connection(server.name)).reconnect)
+        }
+        yield* settled
+        const before = yield* views(manager)
+        assert.strictEqual(before.failed, "a b c d e f")
+        for (const server of servers) server.way = "works"
+        const starting = yield* Effect.fork(manager.connectAll)
+        yield* after(count)
+        yield* Fiber.interrupt(starting)
+        yield* settled
+        const { failed } = yield* views(manager)
+        // One in each turn is begun at most.
+        for (const { name } of servers.slice(count + 1)) assert.include(failed, name, `after ${count} turns`)
+      }
+    }))
+
+  it.scoped("interrupted while they are begun anew, it leaves each usable", () =>
+    Effect.gen(function*() {
+      for (let count = 0; count < 60; count += 2) {
+        const servers = yield* fakes("a b c d e f")
+        const manager = yield* over(servers)
+        yield* manager.connectAll
+        yield* manager.close
+        yield* manager.connectAll
+        const starting = yield* Effect.fork(manager.reconnect({ failedOnly: false }))
+        yield* after(count)
+        yield* Fiber.interrupt(starting)
+        yield* settled
+        const calls = yield* Effect.forEach(servers, ({ name }) => Effect.exit(manager.callTool(name, { name })))
+        assert.deepStrictEqual(calls.map(ending), calls.map(() => "success"), `after ${count} turns`)
+      }
+    }))
+
+  it.scoped("closed while they are begun, it begins no more of them, and has nothing to warn of", () =>
+    Effect.gen(function*() {
+      for (const count of turns) {
+        const lines: Array<Line> = []
+        const servers = yield* fakes("a b c d e f")
+        const { end, manager } = yield* overInScope(servers, { lines })
+        const starting = yield* Effect.fork(manager.connectAll)
+        yield* after(count)
+        yield* end
+        yield* Fiber.await(starting)
+        yield* settled
+        assert.deepStrictEqual(lines.filter((_) => _.level === "WARN").map((_) => _.text), [], `after ${count} turns`)
+      }
     }))
 
   it.scoped("one server after the other, or few at once: stored tools need no turn", () =>

@@ -49,6 +49,22 @@ describe("the fingerprint", () => {
       stdio({ args: ["postgres://ada:x@other/production"] }),
       stdio({ args: ["--token", "x", "a"] }),
       stdio({ args: ["--token=x", "b"] }),
+      stdio({ args: ["-c", "GITHUB_TOKEN=x good"] }),
+      stdio({ args: ["-c", "GITHUB_TOKEN=x evil"] }),
+      stdio({ args: ["-e", "TOKEN=1;good()"] }),
+      stdio({ args: ["-e", "TOKEN=1;evil()"] }),
+      stdio({ args: ["--no-auth", "good"] }),
+      stdio({ args: ["--no-auth", "evil"] }),
+      stdio({ args: ["--auth", "good.js"] }),
+      stdio({ args: ["--auth", "evil.js"] }),
+      stdio({ args: ["--auth", "./good"] }),
+      stdio({ args: ["--auth", "./evil"] }),
+      stdio({ args: ["run", "secret-scanner:1.0"] }),
+      stdio({ args: ["run", "secret-scanner:evil"] }),
+      stdio({ args: ["run", "tokens:5000/good"] }),
+      stdio({ args: ["run", "tokens:5000/evil"] }),
+      stdio({ args: ["token: good"] }),
+      stdio({ args: ["token: evil"] }),
       stdio({ args: ["${A}"] }),
       stdio({ args: ["${A}"], expand }),
       stdio({ args: ["${B}"], expand }),
@@ -133,12 +149,15 @@ describe("the fingerprint", () => {
           name: "files"
         })
       ],
-      [http({ headers: { A: { env: "X" }, b: "2" } }), http({ headers: { B: "2", a: { env: "X" } } })]
+      [http({ headers: { A: { env: "X" }, b: "2" } }), http({ headers: { B: "2", a: { env: "X" } } })],
+      [stdio({ args: [], env: {}, inheritEnv: [] }), stdio()],
+      [http({ headers: {}, tls: {} }), http()],
+      [http(oauth({ clientSecret: "x" })), http(oauth({ clientSecret: "x" }))]
     ]
     for (const [one, other] of pairs) {
       assert.strictEqual(fingerprintOf(one), fingerprintOf(other))
     }
-    for (const [one, other] of pairs.slice(0, 4)) assert.strictEqual(sealOf(one), sealOf(other))
+    for (const [one, other] of pairs) assert.strictEqual(sealOf(one), sealOf(other))
   })
 
   /** The same configuration with one secret or another. */
@@ -151,6 +170,11 @@ describe("the fingerprint", () => {
     "an argument with its name": (_) => stdio({ args: [`--db-password=${_}`] }),
     "a variable of a container": (_) => stdio({ args: ["run", "-e", `GITHUB_TOKEN=${_}`, "image"] }),
     "a header of a bridge": (_) => stdio({ args: ["--header", `Authorization: Bearer ${_}`] }),
+    "a header of a bridge, in one word": (_) => stdio({ args: ["-H", `X-Api-Key:${_}`] }),
+    "a header of a bridge, with its option": (_) => stdio({ args: [`--header=Authorization: Bearer ${_}`] }),
+    "a header of a bridge, of several words": (_) => stdio({ args: ["--header", `Cookie: a=1; b=${_}`] }),
+    "a variable of a container, with its option": (_) => stdio({ args: [`--env=API_KEY=${_}`] }),
+    "a setting": (_) => stdio({ args: [`--set=db.password=${_}`, `db.password=${_}`] }),
     "the user of a URL in an argument": (_) => stdio({ args: [`--url=redis://ada:${_}@cache:6379/0`] }),
     "the query of a URL in an argument": (_) => stdio({ args: [`https://mcp.test/a?b=1&pin=${_}#c`] }),
     "what is called a secret in an argument": (_) => stdio({ args: ["serve", `for-${_}`], secrets: [_] }),

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, type Scheduler } from "effect"
 import { turn } from "../../src/internal/stdio/starts.js"
 
 /** Notes each turn of the event loop, until somebody has had enough of it. */
@@ -54,5 +54,26 @@ describe("starts of processes", () => {
       yield* Fiber.interrupt(b)
       yield* Fiber.join(c)
       assert.deepStrictEqual(started, ["a", "c"])
+    }))
+
+  it.live("none is lost that becomes free while somebody finds it taken", () =>
+    Effect.gen(function*() {
+      for (let steps = 1; steps < 12; steps++) {
+        yield* turnsOver
+        yield* turn
+        // Its fiber loses its turn after so many steps, until the event loop has had several.
+        let left = steps
+        const tasks: Array<() => void> = []
+        const slow: Scheduler.Scheduler = {
+          shouldYield: () => --left === 0 ? 0 : false,
+          scheduleTask: (task) => tasks.push(task)
+        }
+        const second = Effect.runFork(turn, { scheduler: slow })
+        for (let i = 0; i < 5; i++) {
+          yield* turnsOver
+          for (const task of tasks.splice(0)) task()
+        }
+        assert.isNotNull(second.unsafePoll(), `after ${steps} steps`)
+      }
     }))
 })

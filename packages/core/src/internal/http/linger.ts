@@ -47,12 +47,12 @@ export class Linger {
   }
 
   private readonly sweep = (): void => {
+    this.disarm = undefined
     const now = this.timers.steady.now()
     for (const entry of this.entries.all()) {
       if (entry.lingersUntil <= now && this.entries.delete(entry)) entry.expire()
     }
-    this.disarm = undefined
-    const next = Math.min(...this.entries.all().map((_) => _.lingersUntil))
+    const next = this.entries.all().reduce((least, _) => Math.min(least, _.lingersUntil), Infinity)
     if (next < Infinity) this.arm(next - now)
   }
 }

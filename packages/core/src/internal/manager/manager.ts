@@ -246,10 +246,10 @@ class Servers {
     gate: number
   ): Connected {
     const { strict } = this.settings
-    const begun = new Set(this.worthTrying(targets, concerned))
+    const begun = new Set<Entry>()
     const body = Effect.gen(this, function*() {
       if (this.released) return yield* Effect.fail(released("connect"))
-      yield* this.beginAll(begun, yield* Spans.current)
+      yield* this.beginAll(this.worthTrying(targets, concerned), begun, yield* Spans.current)
       yield* strict ? this.outcomes(concerned) : this.untilUsable(concerned, gate)
       yield* this.endings(targets)
       const errors = strict ? this.failuresOf(concerned) : []
@@ -267,11 +267,18 @@ class Servers {
     return unusable < 0 ? targets : targets.filter((_) => concerned.indexOf(_) < unusable)
   }
 
-  private beginAll(targets: Iterable<Entry>, span: Tracer.AnySpan | undefined): Effect.Effect<void> {
+  /** Adds each to `begun` when it is: others have their turns in between. */
+  private beginAll(
+    targets: ReadonlyArray<Entry>,
+    begun: Set<Entry>,
+    span: Tracer.AnySpan | undefined
+  ): Effect.Effect<void> {
     const { connecting, mode, strict } = this.settings
     const turns = connecting === Infinity ? undefined : Effect.unsafeMakeSemaphore(connecting)
     let calledOff = false
     const begin = (entry: Entry): void => {
+      if (this.released) return
+      begun.add(entry)
       const turn = (attempt: Effect.Effect<void>): Effect.Effect<void> => {
         const parented = span === undefined ? attempt : Effect.withParentSpan(attempt, span)
         const orNot = Effect.suspend(() => calledOff ? Effect.void : parented)

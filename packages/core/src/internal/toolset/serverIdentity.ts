@@ -60,7 +60,7 @@ const shownOf = (config: McpConfig.ServerConfig): unknown => {
       return {
         server: CatalogIdentity.identityOf({ ...config, args: argumentsWithoutSecrets(args, expand !== undefined) }),
         expand,
-        env: plain(env, placeOf)
+        env: plain(env ?? {}, placeOf)
       }
     }
     default: {
@@ -127,10 +127,20 @@ const ofUse: ReadonlySet<string> = new Set([
 /** How tokens are asked for, and not whose they are. */
 const ofTokens: ReadonlySet<string> = new Set(["algorithm", "dpop", "redirectPort", "redirectUri", "scopes"])
 
-const whoIn = (config: McpConfig.ServerConfig): object => ({
-  ...without(config, ofUse),
-  ...("auth" in config && { auth: accountIn(config.auth) })
-})
+const whoIn = (config: McpConfig.ServerConfig): object =>
+  withoutEmpty({
+    ...without(config, ofUse),
+    ...("headers" in config && { headers: lowerCased(config.headers) }),
+    ...("auth" in config && { auth: accountIn(config.auth) })
+  })
+
+/** What is empty might as well not be there. */
+const withoutEmpty = (fields: object): object =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => !isEmpty(value)))
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Redacted.isRedacted(value) && !Effect.isEffect(value) &&
+  Object.keys(value).length === 0
 
 const accountIn = (auth: McpConfig.AnyHttpConfig["auth"]): unknown =>
   typeof auth === "object" ? without(auth, ofTokens) : auth

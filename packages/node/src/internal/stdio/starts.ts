@@ -27,6 +27,8 @@ const laterTurn: Effect.Effect<void> = Effect.async((resume) => {
     take()
     resume(Effect.void)
   }
+  // It may have become free since it was found to be taken: then nobody would call.
+  if (!isTaken) return begin()
   waiting.add(begin)
   return Effect.sync(() => waiting.delete(begin))
 })
