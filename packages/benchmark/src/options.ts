@@ -54,7 +54,7 @@ const full = {
   rounds: 7,
   slowRounds: 3,
   shortRounds: 24,
-  generations: 4,
+  generations: 2,
   settlingRounds: 5,
   roundsMillis: 40_000,
   turnMillis: 100,
