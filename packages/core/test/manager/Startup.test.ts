@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { CatalogStore, McpCatalog, type McpConfig, type McpManager } from "@mcp-runtime/core"
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { Deferred, Effect, Exit, Fiber, FiberId, Layer, Option, Scope } from "effect"
+import { settable } from "../clocks.js"
 import {
   begun,
   brief,
@@ -87,6 +88,25 @@ describe("the gate", () => {
       assert.deepStrictEqual(yield* startOf(manager), { active: "a b c", took: 2000 })
       assert.strictEqual(yield* known(manager), "a deferred: a, b live: b, c live: c")
       assert.strictEqual((yield* views(manager)).errors, "d ConnectFailed")
+    }))
+
+  it.scoped("counts from the beginning, also where it takes long to begin them all", () =>
+    Effect.gen(function*() {
+      const servers = yield* slow("a b c")
+      const { clock, set } = yield* settable
+      const manager = yield* over(servers, {
+        store: storeOf({ a: ["a"], b: ["b"], c: ["c"] }).layer,
+        // The processor is busy for so long with each of them.
+        connection: () => {
+          set(20)
+          return {}
+        }
+      })
+      const starting = yield* begun(Effect.withClock(manager.connectAll, clock))
+      yield* pass(189)
+      assert.isFalse(yield* isDone(starting))
+      yield* pass(1)
+      assert.isTrue(yield* isDone(starting))
     }))
 
   it.scoped("nobody waits for the gate where all are there before it, and their lists are live", () =>

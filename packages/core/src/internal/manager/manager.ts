@@ -20,6 +20,7 @@ import * as Connection from "../connection/connection.js"
 import * as Operations from "../connection/operations.js"
 import * as Errors from "../engine/errors.js"
 import { shownAs } from "../shownAs.js"
+import * as Steady from "../steady.js"
 import * as Spans from "../telemetry/spans.js"
 import { together } from "../together.js"
 import { Watched } from "../watched.js"
@@ -249,8 +250,10 @@ class Servers {
     const begun = new Set<Entry>()
     const body = Effect.gen(this, function*() {
       if (this.released) return yield* Effect.fail(released("connect"))
+      const beganAt = yield* Steady.now
       yield* this.beginAll(this.worthTrying(targets, concerned), begun, yield* Spans.current)
-      yield* strict ? this.outcomes(concerned) : this.untilUsable(concerned, gate)
+      const left = Math.max(0, gate - ((yield* Steady.now) - beganAt))
+      yield* strict ? this.outcomes(concerned) : this.untilUsable(concerned, left)
       yield* this.endings(targets)
       const errors = strict ? this.failuresOf(concerned) : []
       if (errors.length === 0) return this.activeNames
