@@ -1,7 +1,7 @@
 /**
  * The servers of a manager, and what is done to them together.
  *
- * Owns: the order of what is done, what a start waits for, what is undone when it fails or is interrupted.
+ * Owns: the order of what is done, what is undone when it fails or is interrupted.
  * May not touch: how one server is connected or ends.
  */
 import * as Arr from "effect/Array"
@@ -10,7 +10,6 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
-import type * as Tracer from "effect/Tracer"
 import * as CatalogStore from "../../CatalogStore.js"
 import * as McpError from "../../McpError.js"
 import type { Manager, ManagerOptions, ManagerState, Reloaded, ServerStatus } from "../../McpManager.js"
@@ -24,11 +23,12 @@ import * as Steady from "../steady.js"
 import * as Spans from "../telemetry/spans.js"
 import { together } from "../together.js"
 import { Watched } from "../watched.js"
-import { firstOf, inTime, within } from "../within.js"
+import { within } from "../within.js"
 import { Entry, type NoConnection, type Parts as EntryParts } from "./entry.js"
 import * as Glance from "./glance.js"
 import * as Lineup from "./lineup.js"
 import * as Settings from "./settings.js"
+import * as Starting from "./starting.js"
 import { Turns } from "./turns.js"
 
 type Unavailable = McpError.ConnectionUnavailable
@@ -70,9 +70,6 @@ export const make = (
     yield* Effect.addFinalizer(() => servers.end)
     return servers.visible
   })
-
-/** How long a start waits for what is left of servers that have failed; longer, it goes on in the background. */
-const endsQuickly = 500
 
 class Servers {
   private entries: ReadonlyArray<Entry>
@@ -251,11 +248,19 @@ class Servers {
     const body = Effect.gen(this, function*() {
       if (this.released) return yield* Effect.fail(released("connect"))
       const beganAt = yield* Steady.now
-      yield* this.beginAll(this.worthTrying(targets, concerned), begun, yield* Spans.current)
-      const left = Math.max(0, gate - ((yield* Steady.now) - beganAt))
-      yield* strict ? this.outcomes(concerned) : this.untilUsable(concerned, left)
-      yield* this.endings(targets)
-      const errors = strict ? this.failuresOf(concerned) : []
+      yield* Starting.beginAll(
+        this.worthTrying(targets, concerned),
+        {
+          ...this.settings,
+          span: yield* Spans.current,
+          begun: (entry) => begun.add(entry),
+          isOver: () => this.released
+        }
+      )
+      const left = Math.max(0, beganAt + gate - (yield* Steady.now))
+      yield* strict ? Starting.outcomes(concerned) : Starting.untilUsable(concerned, left)
+      yield* Starting.endings(targets)
+      const errors = strict ? Starting.failuresOf(concerned) : []
       if (errors.length === 0) return this.activeNames
       yield* this.undo(begun)
       return yield* Effect.fail(failed(errors))
@@ -268,68 +273,6 @@ class Servers {
     const { mode, strict } = this.settings
     const unusable = strict && mode === "sequential" ? concerned.findIndex((_) => _.config === undefined) : -1
     return unusable < 0 ? targets : targets.filter((_) => concerned.indexOf(_) < unusable)
-  }
-
-  /** Adds each to `begun` when it is: others have their turns in between. */
-  private beginAll(
-    targets: ReadonlyArray<Entry>,
-    begun: Set<Entry>,
-    span: Tracer.AnySpan | undefined
-  ): Effect.Effect<void> {
-    const { connecting, mode, strict } = this.settings
-    const turns = connecting === Infinity ? undefined : Effect.unsafeMakeSemaphore(connecting)
-    let calledOff = false
-    const begin = (entry: Entry): void => {
-      if (this.released) return
-      begun.add(entry)
-      const turn = (attempt: Effect.Effect<void>): Effect.Effect<void> => {
-        const parented = span === undefined ? attempt : Effect.withParentSpan(attempt, span)
-        const orNot = Effect.suspend(() => calledOff ? Effect.void : parented)
-        const guarded = strict && mode === "sequential"
-          ? Effect.tap(orNot, () =>
-            Effect.sync(() => {
-              calledOff ||= entry.failure !== undefined
-            }))
-          : orNot
-        return turns === undefined ? guarded : turns.withPermits(1)(guarded)
-      }
-      entry.begin(turn, strict)
-    }
-    // The first process starts, on another processor, before all of them are prepared.
-    return Effect.forEach(targets, (entry) => Effect.zipRight(Effect.sync(() => begin(entry)), Effect.yieldNow()), {
-      discard: true
-    })
-  }
-
-  /** Until every attempt has ended. */
-  private outcomes(entries: ReadonlyArray<Entry>): Effect.Effect<void> {
-    const attempts = entries.flatMap(({ attempt }) => attempt === undefined ? [] : [attempt])
-    return Effect.forEach(attempts, ({ outcome }) => Deferred.await(outcome), { discard: true })
-  }
-
-  /** Until every attempt has ended, or the gate is open and the server has something to show. */
-  private untilUsable(entries: ReadonlyArray<Entry>, gate: number): Effect.Effect<void> {
-    const all = this.outcomes(entries)
-    if (gate === Infinity) return all
-    const shown = (entry: Entry): Effect.Effect<unknown> => {
-      const { attempt } = entry
-      if (attempt === undefined) return Effect.void
-      const outcome = Deferred.await(attempt.outcome)
-      return Effect.zipRight(
-        firstOf(Deferred.await(attempt.restored), outcome),
-        Effect.suspend(() => entry.tools === undefined ? outcome : Effect.void)
-      )
-    }
-    return inTime(all, gate, () => Effect.asVoid(together(entries, shown)))
-  }
-
-  /** Until nothing is left of those that have failed, unless it takes long. */
-  private endings(entries: ReadonlyArray<Entry>): Effect.Effect<void> {
-    return inTime(Effect.asVoid(together(entries, (_) => _.settled)), endsQuickly, () => Effect.void)
-  }
-
-  private failuresOf(entries: ReadonlyArray<Entry>): ReadonlyArray<McpError.McpError> {
-    return entries.flatMap(({ failure }) => failure === undefined ? [] : [failure])
   }
 
   /** Closes what an attempt has opened, in reverse order. */
@@ -371,7 +314,7 @@ class Servers {
       const error = yield* outcome.pipe(
         Effect.onInterrupt(() => begun ? this.undo(new Set([entry])) : Effect.void)
       )
-      yield* this.endings([entry])
+      yield* Starting.endings([entry])
       if (error !== undefined) return yield* Effect.fail(error)
     })
   }
@@ -520,7 +463,7 @@ class Servers {
 
   readonly end: Effect.Effect<void> = Effect.suspend(() => {
     this.released = true
-    const last = (entry: Entry) => Effect.zipRight(within(entry.abort, endsQuickly), entry.end)
+    const last = (entry: Entry) => Effect.zipRight(within(entry.abort, Starting.endsQuickly), entry.end)
     return together(Arr.reverse([...this.changing, ...this.entries]), last).pipe(
       Effect.zipRight(Effect.sync(() => this.watched.end()))
     )
