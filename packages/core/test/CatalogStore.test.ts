@@ -1,7 +1,8 @@
 import { KeyValueStore } from "@effect/platform"
 import { SystemError } from "@effect/platform/Error"
 import { assert, describe, it } from "@effect/vitest"
-import { type Catalog, CatalogStore, McpConfig, McpError, type McpProtocol } from "@mcp-runtime/core"
+import type { McpConfig } from "@mcp-runtime/core"
+import { type Catalog, CatalogStore, McpError, type McpProtocol } from "@mcp-runtime/core"
 import {
   Deferred,
   Duration,
@@ -20,14 +21,11 @@ import {
   TestClock
 } from "effect"
 import { Writes } from "../src/internal/catalog/writes.js"
+import { config, http, otherServers, stdio } from "./otherServers.js"
 
 const kinds = ["tools", "prompts", "resources", "templates"] as const
 
 const tool = (name: string): McpProtocol.Tool => ({ name, inputSchema: { type: "object" } })
-
-const config = (input: McpConfig.ServerConfigInput) => Effect.runSync(McpConfig.decode(input))
-const stdio = (rest: object = {}) => config({ name: "files", transport: "stdio", command: "serve", ...rest })
-const http = (rest: object = {}) => config({ name: "docs", transport: "http", url: "https://mcp.test/a", ...rest })
 
 const keyOf = CatalogStore.keyOf
 const entryKey = (server: McpConfig.ServerConfig, kind: Catalog.Kind) =>
@@ -88,58 +86,8 @@ describe("CatalogStore.keyOf", () => {
 
   it.effect("two servers of one name and different configurations have different keys", () =>
     Effect.gen(function*() {
-      const servers = [
-        stdio(),
-        stdio({ name: "other" }),
-        stdio({ command: "other" }),
-        stdio({ args: ["a"] }),
-        stdio({ args: ["a", "b"] }),
-        stdio({ args: ["b", "a"] }),
-        stdio({ args: ["a b"] }),
-        stdio({ args: ["\ud800"] }),
-        stdio({ args: ["\ud801"] }),
-        stdio({ args: ["\ufffd"] }),
-        stdio({ cwd: "/a" }),
-        stdio({ cwd: "/b" }),
-        stdio({ inheritEnv: "all" }),
-        stdio({ inheritEnv: ["all"] }),
-        stdio({ inheritEnv: ["a", "l"] }),
-        stdio({ env: { A: "" } }),
-        stdio({ env: { a: "" } }),
-        stdio({ env: { A: "", B: "" } }),
-        http(),
-        http({ transport: "sse" }),
-        http({ transport: "auto" }),
-        http({ url: "http://mcp.test/a" }),
-        http({ url: "https://mcp.test:8443/a" }),
-        http({ url: "https://mcp.test/b" }),
-        http({ url: "https://mcp.test/a?x" }),
-        http({ url: "https://mcp.test/a?x&y" }),
-        http({ headers: { a: "" } }),
-        http({ headers: { x: "" } }),
-        http({ tls: { verify: false } }),
-        http({ tls: { ca: "A" } }),
-        http({ tls: { ca: "B" } }),
-        http({ tls: { ca: ["A", "B"] } }),
-        http({ tls: { ca: { env: "A" } } }),
-        http({ tls: { ca: { command: "A" } } }),
-        http({ proxy: "http://proxy.test" }),
-        http({ proxy: "https://proxy.test" }),
-        http({ proxy: "http://proxy.test:8080" }),
-        http({ proxy: { env: "PROXY" } }),
-        http({ proxy: "http://${PROXY}", expand: true }),
-        http({ proxy: "http://${PROXY:-other.test}", expand: true }),
-        http({ url: "https://${HOST}/a", expand: true }),
-        http({ url: "https://${HOST:-mcp.test}/a", expand: true }),
-        http({ url: "https://${HOST:-other.test}/a", expand: true }),
-        http({ url: "https://${HOST:-${OTHER}}/a", expand: true }),
-        http({ url: "https://${workspaceFolderBasename}/a", expand: { workspaceFolder: "/a" } }),
-        http({ url: "https://${workspaceFolderBasename}/a", expand: { workspaceFolder: "/b" } }),
-        stdio({ args: ["${workspaceFolder}"], expand: { workspaceFolder: "/a" } }),
-        stdio({ args: ["${workspaceFolder}"], expand: { workspaceFolder: "/b" } })
-      ]
-      const keys = yield* Effect.forEach(servers, (_) => keyOf(_))
-      assert.strictEqual(new Set(keys).size, servers.length)
+      const keys = yield* Effect.forEach(otherServers, (_) => keyOf(_))
+      assert.strictEqual(new Set(keys).size, otherServers.length)
       assert.notInclude(keys, undefined)
     }))
 

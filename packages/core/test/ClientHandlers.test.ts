@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ClientHandlers, McpConfig, type McpProtocol, McpSession } from "@mcp-runtime/core"
+import { ClientHandlers, type McpProtocol, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Context, Deferred, Effect, Exit, Fiber, Scope, Stream, SubscriptionRef, TestClock } from "effect"
+import { configWith } from "./configWith.js"
 
 const form = {
   mode: "form",
@@ -193,12 +194,7 @@ describe("ClientHandlers", () => {
 
   it.scoped("C03: a handler that hangs is ended by its deadline, and the server is told", () =>
     Effect.gen(function*() {
-      const config = yield* McpConfig.decodeUnknown({
-        name: "scripted",
-        transport: "inMemory",
-        server: () => undefined,
-        timeouts: { handler: "5 seconds" }
-      })
+      const config = yield* configWith({ timeouts: { handler: "5 seconds" } })
       const { server } = yield* openWith({ sampling: { create: () => Effect.never } }, { config })
       const fiber = yield* Effect.fork(refusal(server.request("sampling/createMessage", sampling)))
       yield* Effect.yieldNow()
@@ -253,12 +249,7 @@ describe("ClientHandlers", () => {
 
   it.scoped("a notification handler that hangs is ended by its deadline, and the next one runs", () =>
     Effect.gen(function*() {
-      const config = yield* McpConfig.decodeUnknown({
-        name: "scripted",
-        transport: "inMemory",
-        server: () => undefined,
-        timeouts: { handler: "5 seconds" }
-      })
+      const config = yield* configWith({ timeouts: { handler: "5 seconds" } })
       const seen: Array<string> = []
       const { server, session } = yield* openWith({
         onNotification: (_) => _.method === "hang" ? Effect.never : Effect.sync(() => seen.push(_.method))
@@ -274,12 +265,7 @@ describe("ClientHandlers", () => {
 
   it.scoped("requests of the server are bounded, and an id under way is not taken twice", () =>
     Effect.gen(function*() {
-      const config = yield* McpConfig.decodeUnknown({
-        name: "scripted",
-        transport: "inMemory",
-        server: () => undefined,
-        limits: { serverRequests: 2 }
-      })
+      const config = yield* configWith({ limits: { serverRequests: 2 } })
       const { server, session } = yield* openWith({ requests: { "x/hang": () => Effect.never } }, { config })
       yield* server.sendRaw(
         { jsonrpc: "2.0", id: 1, method: "x/hang" },
@@ -296,12 +282,7 @@ describe("ClientHandlers", () => {
 
   it.scoped("requests of the server are bounded in size together, and one alone is always taken", () =>
     Effect.gen(function*() {
-      const config = yield* McpConfig.decodeUnknown({
-        name: "scripted",
-        transport: "inMemory",
-        server: () => undefined,
-        limits: { messageBytes: 10_000 }
-      })
+      const config = yield* configWith({ limits: { messageBytes: 10_000 } })
       const { server, session } = yield* openWith({ requests: { "x/hang": () => Effect.never } }, { config })
       const ask = (id: number, size: number) =>
         server.sendRaw({ jsonrpc: "2.0", id, method: "x/hang", params: { text: "x".repeat(size) } })

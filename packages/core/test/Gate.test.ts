@@ -6,19 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { McpConfig, McpError, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Deferred, Effect, Exit, Fiber, Scope, TestClock } from "effect"
-import {
-  answer,
-  configWith,
-  failure,
-  forkWork,
-  hanging,
-  macrotask,
-  range,
-  said,
-  sentNumbers,
-  tap,
-  work
-} from "./gateWire.js"
+import { configWith } from "./configWith.js"
+import { answer, failure, forkWork, hanging, macrotask, range, said, sentNumbers, tap, work } from "./gateWire.js"
 
 describe("the gate", () => {
   it.scoped("lets as many through as it says, and the others in the order in which they came", () =>

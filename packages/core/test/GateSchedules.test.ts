@@ -3,9 +3,10 @@
  * with and without a pause between them. What must hold at every moment is counted at the wire.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpConfig, McpError, McpSession } from "@mcp-runtime/core"
+import { McpError, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Cause, Effect, Exit, FastCheck, Fiber, TestClock } from "effect"
+import { configWith } from "./configWith.js"
 import { macrotask, tap } from "./gateWire.js"
 
 type Step =
@@ -66,12 +67,7 @@ const lost = new McpError.ResponseLost({
 
 const open = (concurrency: number) =>
   Effect.gen(function*() {
-    const config = yield* McpConfig.decodeUnknown({
-      name: "scripted",
-      transport: "inMemory",
-      server: () => undefined,
-      timeouts: { request: null }
-    })
+    const config = yield* configWith({ timeouts: { request: null } })
     const server = yield* ScriptedServer.make({ config, handlers: { "x/work": () => Effect.never } })
     const wire = tap(server.channel)
     const session = yield* McpSession.open(wire.channel, { concurrency })

@@ -7,6 +7,7 @@ import { McpConfig, type McpError, McpProtocol, McpSession, type McpTransport } 
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, FastCheck } from "effect"
 import { freezeByItem, Measure, TooDeep } from "../src/internal/protocol/json.js"
+import { configWith } from "./configWith.js"
 
 const lists: Record<string, {
   readonly field: string
@@ -44,12 +45,7 @@ const serving = (
   { limits, method = "tools/list" }: { readonly method?: string; readonly limits?: object } = {}
 ) =>
   Effect.gen(function*() {
-    const config = yield* McpConfig.decodeUnknown({
-      name: "scripted",
-      transport: "inMemory",
-      server: () => undefined,
-      limits
-    })
+    const config = yield* configWith({ limits })
     let asked = 0
     const server = yield* ScriptedServer.make({
       config,

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { McpConfig, type McpError, McpProtocol, McpSession } from "@mcp-runtime/core"
+import { type McpError, McpProtocol, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Deferred, Effect, Exit, Fiber, TestClock } from "effect"
+import { configWith } from "./configWith.js"
 
 interface Page {
   readonly items: ReadonlyArray<unknown>
@@ -48,12 +49,7 @@ type GivePage = (
 const paged = (page: GivePage, options: { readonly method?: string; readonly limits?: object } = {}) =>
   Effect.gen(function*() {
     const method = options.method ?? "tools/list"
-    const config = yield* McpConfig.decodeUnknown({
-      name: "scripted",
-      transport: "inMemory",
-      server: () => undefined,
-      limits: options.limits
-    })
+    const config = yield* configWith({ limits: options.limits })
     const server = yield* ScriptedServer.make({
       config,
       capabilities,

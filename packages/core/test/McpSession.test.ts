@@ -3,6 +3,7 @@ import { McpConfig, McpError, McpProtocol, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Chunk, Deferred, Effect, Exit, Fiber, Ref, Stream, TestClock } from "effect"
 import * as Inbox from "../src/internal/engine/inbox.js"
+import { configWith } from "./configWith.js"
 import { macrotask } from "./gateWire.js"
 
 const call = (session: McpSession.McpSession, name: string, options?: McpSession.RequestOptions) =>
@@ -10,9 +11,6 @@ const call = (session: McpSession.McpSession, name: string, options?: McpSession
 
 const cancelledIds = (server: ScriptedServer.ScriptedServer) =>
   Effect.map(server.receivedOf("notifications/cancelled"), (all) => all.map((_) => _.params.requestId))
-
-const configWith = (extra: object) =>
-  McpConfig.decodeUnknown({ name: "scripted", transport: "inMemory", server: () => undefined, ...extra })
 
 const hanging = { name: "hang", call: () => Effect.never }
 

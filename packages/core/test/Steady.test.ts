@@ -187,6 +187,7 @@ for (const [where, by] of [["back", -hour], ["forward", hour]] as const) {
       Effect.gen(function*() {
         const { clock, set } = yield* settable
         const { connection } = yield* Effect.withClock(
+          // On the clock of the test, too.
           connect(http, { start: () => Effect.sleep(1000), handlers: hang }),
           clock
         )

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type ClientHandlers, McpConfig, McpError, type McpProtocol, McpSession } from "@mcp-runtime/core"
+import { type ClientHandlers, McpError, type McpProtocol, McpSession } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Exit, Fiber, Option, Scope, TestClock } from "effect"
+import { configWith } from "./configWith.js"
 
 const capabilities: McpProtocol.ServerCapabilities = {
   tools: {},
@@ -63,9 +64,6 @@ const methods = (server: ScriptedServer.ScriptedServer) =>
   Effect.map(server.received, (all) => all.slice(2).map((_) => _.method ?? "answer"))
 
 const never: ScriptedServer.Handler = () => Effect.never
-
-const configWith = (extra: object) =>
-  McpConfig.decodeUnknown({ name: "scripted", transport: "inMemory", server: () => undefined, ...extra })
 
 const unknownTask = new ScriptedServer.RpcError({ code: -32602, message: "Task not found" })
 

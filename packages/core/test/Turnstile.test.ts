@@ -3,10 +3,11 @@
  * `TurnstileSchedules.test.ts` has the same under random schedules.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpConfig, McpConnection, McpError, McpSession, RequestLimit } from "@mcp-runtime/core"
+import { McpConnection, McpError, McpSession, RequestLimit } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Deferred, Effect, Exit, Fiber, Scope, TestClock } from "effect"
-import { configWith, failure, forkWork, hanging, macrotask, range, said, sentNumbers, work } from "./gateWire.js"
+import { configWith } from "./configWith.js"
+import { failure, forkWork, hanging, macrotask, range, said, sentNumbers, work } from "./gateWire.js"
 import { answerTo, peer, recording } from "./turnstileWire.js"
 
 interface Ours {
@@ -362,7 +363,7 @@ describe("RequestLimit", () => {
     Effect.gen(function*() {
       const requests = yield* RequestLimit.make(1)
       const gate = yield* Deferred.make<void>()
-      const config = yield* McpConfig.decodeUnknown({ name: "x", transport: "inMemory", server: () => undefined })
+      const config = yield* configWith({ name: "x" })
       const tools = [{ name: "t", call: () => Effect.as(gate, "done") }]
       const [one, two] = yield* Effect.all([
         ScriptedServer.make({ config, tools }),

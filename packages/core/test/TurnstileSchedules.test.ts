@@ -7,7 +7,8 @@ import { McpError, McpSession, RequestLimit } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Exit, FastCheck, Fiber, Scope, TestClock } from "effect"
 import { type Place, Turnstile } from "../src/internal/engine/turnstile.js"
-import { configWith, forkWork, hanging, macrotask, range, tap } from "./gateWire.js"
+import { configWith } from "./configWith.js"
+import { forkWork, hanging, macrotask, range, tap } from "./gateWire.js"
 
 type Step =
   & { readonly who: number }

@@ -3,7 +3,7 @@
  * way is counted at the wire itself, where no scheduling comes between.
  */
 import { assert } from "@effect/vitest"
-import { McpConfig, type McpProtocol, type McpSession, type McpTransport } from "@mcp-runtime/core"
+import { type McpProtocol, type McpSession, type McpTransport } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Exit } from "effect"
 import { macrotask } from "./moments.js"
@@ -76,9 +76,6 @@ export const tap = (channel: McpTransport.Channel) => {
     most: () => most
   }
 }
-
-export const configWith = (extra: object) =>
-  McpConfig.decodeUnknown({ name: "scripted", transport: "inMemory", server: () => undefined, ...extra })
 
 /** Each request hangs until the test answers it. */
 export const hanging: ScriptedServer.Options = { handlers: { "x/work": () => Effect.never } }

@@ -17,6 +17,9 @@ const who = process.argv[2] as Who
 /**
  * Whoever has asked is asleep by then, and client and server are on the processors that the kernel gives them in peace. Else one of
  * them may be on another one for the whole turn, which costs more than all that clients differ by.
+ *
+ * It is time that is waited for: nothing tells when the kernel has moved them. As long as this, no ratio is changed by it; a call over
+ * HTTP has quartiles of 28.5 and 30.6 us, and of 33 and 56 without.
  */
 const restMillis = 50
 

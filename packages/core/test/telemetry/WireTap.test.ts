@@ -1,16 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  CatalogStore,
-  McpConfig,
-  McpConnection,
-  McpManager,
-  McpSession,
-  type McpTransport,
-  WireTap
-} from "@mcp-runtime/core"
+import { CatalogStore, McpConnection, McpManager, McpSession, type McpTransport, WireTap } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Chunk, Effect, Fiber, Stream, TestClock } from "effect"
 import { render } from "../../src/internal/telemetry/render.js"
+import { configWith } from "../configWith.js"
 import { connect, echo, forkExit, settled, stdio } from "../connection/kit.js"
 import { processorMillis } from "../processor.js"
 import { knowing } from "./kit.js"
@@ -239,12 +232,7 @@ describe("a tap", () => {
 
   it.scoped("of what comes before the wire is open no more is kept than one message may have, however it is nested", () =>
     Effect.gen(function*() {
-      const config = yield* McpConfig.decodeUnknown({
-        name: "scripted",
-        transport: "inMemory",
-        server: () => undefined,
-        limits: { messageBytes: 10_000 }
-      })
+      const config = yield* configWith({ limits: { messageBytes: 10_000 } })
       const server = yield* ScriptedServer.make({ config })
       const early = (names: ReadonlyArray<string>, params: object) => ({
         ...server.channel,

@@ -2,15 +2,13 @@
  * Which server an approval is for: what of its configuration counts, what does not, and that no secret can be found out.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { McpConfig } from "@mcp-runtime/core"
+import type { McpConfig } from "@mcp-runtime/core"
 import { Config, Effect, Redacted } from "effect"
 import * as Seal from "../../src/internal/toolset/seal.js"
 import * as ServerIdentity from "../../src/internal/toolset/serverIdentity.js"
 import { sha256 } from "../../src/internal/toolset/sha256.js"
+import { config, http, otherServers, stdio } from "../otherServers.js"
 
-const config = (input: unknown) => Effect.runSync(McpConfig.decodeUnknown(input))
-const stdio = (rest: object = {}) => config({ name: "files", transport: "stdio", command: "serve", ...rest })
-const http = (rest: object = {}) => config({ name: "docs", transport: "http", url: "https://mcp.test/a", ...rest })
 const inProcess = (server: () => McpConfig.InProcessServer) => config({ name: "own", transport: "inMemory", server })
 
 const identityOf = (server: McpConfig.ServerConfig): ServerIdentity.ServerIdentity => {
@@ -38,12 +36,7 @@ describe("the fingerprint", () => {
 
   it("is another one for another program, place, reference or account", () => {
     const servers = [
-      stdio(),
-      stdio({ name: "other" }),
-      stdio({ command: "other" }),
-      stdio({ args: ["a"] }),
-      stdio({ args: ["a", "b"] }),
-      stdio({ args: ["b", "a"] }),
+      ...otherServers,
       stdio({ args: ["postgres://ada:x@db/staging"] }),
       stdio({ args: ["postgres://ada:x@db/production"] }),
       stdio({ args: ["postgres://ada:x@other/production"] }),
@@ -68,19 +61,13 @@ describe("the fingerprint", () => {
       stdio({ args: ["${A}"] }),
       stdio({ args: ["${A}"], expand }),
       stdio({ args: ["${B}"], expand }),
-      stdio({ args: ["${workspaceFolder}"], expand: { workspaceFolder: "/a" } }),
-      stdio({ args: ["${workspaceFolder}"], expand: { workspaceFolder: "/b" } }),
       stdio({ args: ["--token", "${A}"], expand }),
       stdio({ args: ["--token", "${B}"], expand }),
       stdio({ args: ["PASSWORD=${A}"], expand }),
       stdio({ args: ["PASSWORD=${B}"], expand }),
       stdio({ args: ["db://${A}:${B}@h"], expand }),
       stdio({ args: ["db://${A}:${C}@h"], expand }),
-      stdio({ cwd: "/a" }),
-      stdio({ cwd: "/b" }),
-      stdio({ inheritEnv: "all" }),
       stdio({ inheritEnv: ["A"] }),
-      stdio({ env: { A: "x" } }),
       stdio({ env: { B: "x" } }),
       stdio({ env: { A: { env: "STAGING" } } }),
       stdio({ env: { A: { env: "PRODUCTION" } } }),
@@ -92,24 +79,13 @@ describe("the fingerprint", () => {
       stdio({ env: { A: "${STAGING}" }, expand }),
       stdio({ env: { A: "${PRODUCTION}" }, expand }),
       stdio({ env: { A: "${PRODUCTION:-${STAGING}}" }, expand }),
-      http(),
-      http({ transport: "sse" }),
-      http({ transport: "auto" }),
-      http({ url: "http://mcp.test/a" }),
-      http({ url: "https://mcp.test:8443/a" }),
       http({ url: "https://other.test/a" }),
-      http({ url: "https://mcp.test/b" }),
       http({ url: "https://mcp.test/a?read_only=true" }),
       http({ url: "https://mcp.test/a?project=${A}", expand }),
       http({ url: "https://mcp.test/a?project=${B}", expand }),
       http({ headers: { tenant: "x" } }),
       http({ headers: { tenant: { env: "A" } } }),
       http({ headers: { tenant: { env: "B" } } }),
-      http({ proxy: "http://proxy.test" }),
-      http({ proxy: { env: "PROXY" } }),
-      http({ tls: { verify: false } }),
-      http({ tls: { ca: "A" } }),
-      http({ tls: { ca: "B" } }),
       http({ tls: { cert: { env: "A" } } }),
       http({ tls: { cert: { env: "B" } } }),
       http({ auth: "none" }),

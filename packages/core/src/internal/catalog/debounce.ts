@@ -39,6 +39,7 @@ export class Debounce {
     const due = { at: now + this.silence, atLast: now + Math.max(this.shortest * mostSilences, this.silence) }
     this.due = due
     const wait: Effect.Effect<A, E> = Effect.suspend(() => {
+      // What was said meanwhile has moved it, and timers of the system may be a millisecond early.
       const left = due.at - this.steady.now()
       if (left > 0) return Effect.zipRight(Effect.sleep(left), wait)
       this.due = undefined

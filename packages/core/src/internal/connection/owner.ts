@@ -232,6 +232,7 @@ export class Owner {
   command(command: Command, askedIn?: Tracer.AnySpan): Effect.Effect<number> {
     return Effect.suspend(() => {
       if (this.released) return Effect.succeed(this.era)
+      // Nothing is under way that could still disable it: there is nothing to do, nor to wait for.
       if (command === "enable" && this.state._tag !== "Disabled" && this.commands.areDone) {
         return Effect.succeed(this.era)
       }

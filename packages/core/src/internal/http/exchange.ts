@@ -107,11 +107,7 @@ export class Exchange implements HttpListener, Lingering {
   start(): void {
     const { config, credentials, live } = this.wire
     live.add(this)
-    if (config.maxConnections !== undefined && this.isCrowded()) {
-      for (const exchange of live.all()) {
-        exchange.makeRoom()
-      }
-    }
+    if (config.maxConnections !== undefined && this.isCrowded()) live.all().forEach((exchange) => exchange.makeRoom())
     if (credentials?.proofs !== undefined && isBound(this.request)) this.prove(credentials.proofs)
     else this.dispatch(this.request)
   }

@@ -42,10 +42,11 @@ export class Inbox {
     private readonly wire: { readonly closed: boolean }
   ) {}
 
-  /** No answer to it is waited for any more. */
-  forget(id: McpProtocol.RequestId): void {
+  /** No answer to it is waited for any more. Gives what was waited for. */
+  forget(id: McpProtocol.RequestId): Unanswered | undefined {
     const request = this.pending.get(id)
     if (request !== undefined) this.pending.delete(request)
+    return request
   }
 
   /** The data of one event. What is empty only carries an event id. */

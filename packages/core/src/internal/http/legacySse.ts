@@ -147,11 +147,7 @@ class LegacySse implements MessageTransport, Reader, Source {
     note.start()
   }
 
-  readonly release = (id: McpProtocol.RequestId): boolean => {
-    const request = this.inbox.pending.get(id)
-    this.inbox.forget(id)
-    return request?.release() === true
-  }
+  readonly release = (id: McpProtocol.RequestId): boolean => this.inbox.forget(id)?.release() === true
 
   readonly negotiated = (protocolVersion: string): void => {
     this.version = protocolVersion

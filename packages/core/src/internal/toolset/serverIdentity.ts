@@ -33,8 +33,10 @@ const known = new WeakMap<McpConfig.ServerConfig, ServerIdentity>()
 
 /** Nothing where it can't be told: a connection that is not of our making may have no configuration, or none that was decoded. */
 export const of = (config: McpConfig.ServerConfig): ServerIdentity | undefined => {
+  const before = known.get(config)
+  if (before !== undefined) return before
   try {
-    const identity = known.get(config) ?? make(config)
+    const identity = make(config)
     known.set(config, identity)
     return identity
   } catch {
