@@ -5,6 +5,7 @@ import { assert, describe } from "@effect/vitest"
 import { McpCatalog, McpError, McpManager, type McpRuntime } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect } from "effect"
+import { getEventListeners } from "node:events"
 import type { FakeOptions } from "./kit.js"
 import { check, make, nothingLeft, open, rejection } from "./promises.js"
 import { told } from "./stores.js"
@@ -123,6 +124,26 @@ describe("the promise runtime", () => {
       assert.strictEqual(await rejection(act({ signal: aborted })), reason)
     }
     assert.strictEqual(told(await mcp.tools()), "a live: slow quick")
+    await mcp.close()
+    await nothingLeft(a)
+  })
+
+  check("one signal for all of an application has one listener, and none when nothing runs under it", async () => {
+    const [a, reason] = [make("a", hanging), new Error("enough")]
+    const { signal } = new AbortController()
+    const mcp = await open([a], {}, { signal })
+    assert.lengthOf(getEventListeners(signal, "abort"), 0)
+    await Promise.all(Array.from({ length: 20 }, () => mcp.callTool("a", { name: "quick" }, { signal })))
+    assert.lengthOf(getEventListeners(signal, "abort"), 0)
+    const during = new AbortController()
+    const calls = Array.from(
+      { length: 20 },
+      () => rejection(mcp.callTool("a", { name: "slow" }, { signal: during.signal }))
+    )
+    assert.lengthOf(getEventListeners(during.signal, "abort"), 1)
+    during.abort(reason)
+    assert.deepStrictEqual(new Set(await Promise.all(calls)), new Set([reason]))
+    assert.lengthOf(getEventListeners(during.signal, "abort"), 0)
     await mcp.close()
     await nothingLeft(a)
   })

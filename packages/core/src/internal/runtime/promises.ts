@@ -19,6 +19,7 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import type { McpRuntime, PromiseOptions, PromiseRuntime } from "../../McpRuntime.js"
 import { getPrompt, readResource } from "../connection/operations.js"
 import { owner } from "../manager/settings.js"
+import * as Signals from "./signals.js"
 import * as Toolsets from "./toolsets.js"
 
 export const make = async <E>(
@@ -48,13 +49,10 @@ const over = (runtime: Runtime.Runtime<McpRuntime>, scope: Scope.CloseableScope)
       if (isAborted()) return reject(options?.signal?.reason)
       if (closing !== undefined) return reject(released("no"))
       const fiber = Runtime.runFork(runtime)(effect)
-      const abort = () => fiber.unsafeInterruptAsFork(fiber.id())
       running.add(fiber)
-      options?.signal?.addEventListener("abort", abort)
-      if (isAborted()) abort()
+      Signals.follow(fiber, options?.signal)
       fiber.addObserver((exit) => {
         running.delete(fiber)
-        options?.signal?.removeEventListener("abort", abort)
         if (Exit.isSuccess(exit)) resolve(exit.value)
         else if (isAborted()) reject(options?.signal?.reason)
         else reject(closing !== undefined && Exit.isInterrupted(exit) ? released("maybe") : errorOf(exit.cause))
