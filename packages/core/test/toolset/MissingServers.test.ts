@@ -209,4 +209,29 @@ describe("a server that is away", () => {
       }
       assert.strictEqual((yield* failed(toolset.for().call("a__x"))).error._tag, "ToolNotFound")
     }))
+
+  it.scoped("also where the tools were listed again meanwhile, or are followed; not where it is gone for good", () =>
+    Effect.gen(function*() {
+      const [a, b, c] = (yield* servers({ a: ["x"], b: ["x"], c: ["x"] })) as [Server, Server, Server]
+      const { manager, toolset } = yield* managed([a, b, c])
+      const [listing, follower] = [toolset.for(), toolset.for()]
+      yield* listing.list
+      yield* following(follower.changes, told)
+      yield* manager.disconnect("b")
+      yield* manager.disconnect("c")
+      yield* settled
+      assert.strictEqual(yield* listed(listing), "a__x")
+      assert.strictEqual(yield* listed(listing), "a__x")
+      for (const { call } of [listing, follower]) {
+        const { error } = yield* failed(call("b__x"))
+        assert.deepInclude(error, { _tag: "ConnectionUnavailable", server: "b", reason: "Disabled", executed: "no" })
+        assert.strictEqual((yield* failed(call("b__y"))).error._tag, "ToolNotFound")
+      }
+      yield* begun(manager.reload([a.config, b.config]))
+      yield* pass(1000, 250)
+      assert.strictEqual((yield* failed(listing.call("c__x"))).error._tag, "ToolNotFound")
+      yield* begun(manager.connect("b"))
+      yield* pass(1000, 250)
+      assert.strictEqual((yield* listing.call("b__x"))._tag, "Success")
+    }))
 })

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
@@ -127,19 +128,46 @@ const byName = (tools: ReadonlyArray<AgentTool>): ReadonlyMap<string, AgentTool>
   return made
 }
 
+const none: ReadonlyMap<string, string> = new Map()
+
 /** What one who asks may see. */
 export class Visible<Request, R, A, E> {
   /** What was handed out last. */
   private handedOut: Offered | undefined = undefined
+  /** Whose tools were handed out before that, of the servers that are away since. */
+  private left: ReadonlyMap<string, string> = none
 
   constructor(private readonly parts: Parts<Request, R, A, E>, private readonly request: Request | undefined) {}
 
   readonly list: Effect.Effect<ToolList, ListError<McpError.ServersFailed>, R> = Effect.suspend(() =>
-    Effect.map(this.offered, (offered) => {
+    Effect.flatMap(this.offered, (offered) => {
+      const left = this.leftBy(offered)
       this.handedOut = offered
-      return offered.list
+      return left === this.left ? Effect.succeed(offered.list) : Effect.map(this.away(left), (away) => {
+        this.left = away
+        return offered.list
+      })
     })
   )
+
+  /** Whose tools were handed out, and are of servers that have none in this list. */
+  private leftBy({ list: { tools } }: Offered): ReadonlyMap<string, string> {
+    const before = this.handedOut?.list.tools
+    if (before === undefined || before === tools) return this.left
+    const there = new Set(tools.map((_) => _.server))
+    const gone = before.filter((_) => !there.has(_.server))
+    if (gone.length === 0 && this.left.size === 0) return this.left
+    const known = [...this.left].filter(([, server]) => !there.has(server))
+    return new Map([...known, ...gone.map(({ name, server }) => [name, server] as const)])
+  }
+
+  /** Only of servers that may come back. */
+  private away(left: ReadonlyMap<string, string>): Effect.Effect<ReadonlyMap<string, string>> {
+    return Effect.map(
+      Effect.filter(new Set(left.values()), (_) => Effect.map(this.parts.source.away(_), Predicate.isNotUndefined)),
+      (servers) => new Map([...left].filter(([, server]) => servers.includes(server)))
+    )
+  }
 
   /** What there is to list, without handing it out. */
   get offered(): Effect.Effect<Offered, ListError<McpError.ServersFailed>, R> {
@@ -169,7 +197,7 @@ export class Visible<Request, R, A, E> {
 
   /** Whose tool this name was handed out for. */
   serverOf(name: string): string | undefined {
-    return this.handedOut && byName(this.handedOut.list.tools).get(name)?.server
+    return (this.handedOut && byName(this.handedOut.list.tools).get(name)?.server) ?? this.left.get(name)
   }
 
   /** The tools that the filters show, under their names. */
