@@ -61,6 +61,18 @@ describe("the first use", () => {
       assert.strictEqual((yield* connection.stats).attempts, 1)
     }))
 
+  it.scoped("where the configuration can't be used, a call says so, and not that it was itself invalid", () =>
+    Effect.gen(function*() {
+      const problems = [{ field: "env.TOKEN", problem: `the environment variable "TOKEN" is not set` }]
+      const unset = new McpError.ConfigInvalid({ server: "scripted", operation: "open", executed: "no", problems })
+      const { connection } = yield* connect(inMemory, { start: () => Effect.fail(unset) })
+      const error = yield* Effect.flip(echo(connection))
+      assert.strictEqual(
+        error.message,
+        `MCP server "scripted": open: the configuration is invalid: env.TOKEN: the environment variable "TOKEN" is not set`
+      )
+    }))
+
   it.scoped("a failed handshake rolls back everything, wherever it fails; the next call tries again", () =>
     Effect.gen(function*() {
       const steps: ReadonlyArray<ScriptedServer.Options> = [

@@ -212,6 +212,17 @@ describe("explained", () => {
       textOf(ToolFailure.explained, McpError.unwritable("web", "tools/call")),
       "What was to be sent is invalid: params: can't be written as JSON"
     )
+    const notItsMistakes = [
+      ["open", "env.TOKEN", `the environment variable "${secret}" is not set`],
+      ["tools/call", "timeout", "must be a positive duration, or null for none"]
+    ] as const
+    for (const [operation, field, problem] of notItsMistakes) {
+      const error = new McpError.ConfigInvalid({ ...at, operation, problems: [{ field, problem }] })
+      assert.strictEqual(
+        textOf(ToolFailure.explained, error),
+        "The call of the tool \"web__search\" failed. It is not set up correctly. It has not run. Go on without it."
+      )
+    }
   })
 
   it("says when waiting helps, and when it does not", () => {

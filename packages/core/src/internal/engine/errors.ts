@@ -3,17 +3,22 @@
  */
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
+import { isOfConfiguration } from "../errors/connecting.js"
 import * as Secrets from "../secrets.js"
 import type { ShownFrame } from "../telemetry/lastFrames.js"
 
 type Constructor = new(fields: object) => McpError.McpError
 
-/** The same error about another operation: what a closed connection means to each request that was waiting. */
+/**
+ * The same error about another operation: what a closed connection means to each request that was waiting. A configuration that
+ * can't be used is no mistake in a request, whoever asks.
+ */
 export const about = (
   error: McpError.McpError,
   operation: string,
   executed: McpError.Executed
 ): McpError.McpError => {
+  if (error._tag === "ConfigInvalid" && isOfConfiguration(error) && !isOfConfiguration({ operation })) return error
   const { _tag: _, ...fields } = error as unknown as Record<string, unknown>
   return new (error.constructor as Constructor)({ ...fields, operation, executed })
 }

@@ -41,7 +41,7 @@ export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>("@mcp-runti
 const mostShown = 30
 
 /** A session takes no input but its configuration. */
-const isOfConfiguration = ({ operation }: { readonly operation: string }): boolean =>
+export const isOfConfiguration = ({ operation }: { readonly operation: string }): boolean =>
   operation === "configure" || operation === "open"
 
 /**

@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
 import type { FailedCall, ToolFailure } from "../../ToolFailure.js"
+import { isOfConfiguration } from "../errors/connecting.js"
 import { where } from "../errors/facts.js"
 import { isServer } from "../errors/owners.js"
 
@@ -75,9 +76,9 @@ const whatHappened = (error: McpError.McpError): string => {
         error.detail === undefined ? "" : ` (${shown(error.detail, 256)})`
       }.`
     case "ConfigInvalid":
-      return error.operation === "configure"
-        ? "It is not set up correctly."
-        : `What was to be sent is invalid: ${problems(error.problems)}.`
+      return isUnwritable(error)
+        ? `What was to be sent is invalid: ${problems(error.problems)}.`
+        : "It is not set up correctly."
     case "ToolNotFound":
     case "UnknownServer":
     case "CapabilityMissing":
@@ -184,7 +185,11 @@ const invalidParams = -32602
 
 const isAboutArguments = (error: McpError.McpError): boolean =>
   error._tag === "ArgumentsInvalid" || (error._tag === "RemoteError" && error.code === invalidParams) ||
-  (error._tag === "ConfigInvalid" && error.operation !== "configure")
+  isUnwritable(error)
+
+/** The one thing of a `ConfigInvalid` that a model has a say in. The rest is what the application has configured or asked for. */
+const isUnwritable = (error: McpError.McpError): boolean =>
+  error._tag === "ConfigInvalid" && !isOfConfiguration(error) && error.problems.every((_) => _.field === "params")
 
 const sentence = (text: string): string => {
   const words = shown(text)
