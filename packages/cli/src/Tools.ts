@@ -46,8 +46,8 @@ export const listError = (error: Toolset.ListError): Failure =>
 type Named = Pick<Toolset.AgentTool, "name" | "server" | "tool">
 
 /**
- * The tool that is meant: by the name that agents see (`notes__add_note`), as `server/tool`, or by its own name where only one
- * server has it.
+ * The tool that is meant: by the name that agents see (`notes__add_note`), as `server/tool` or `server__tool` where agents see
+ * another name of it, or by its own name where only one server has it.
  */
 export const resolve = <A extends Named>(
   written: string,
@@ -56,7 +56,8 @@ export const resolve = <A extends Named>(
   A,
   { readonly _tag: "Unknown" } | { readonly _tag: "Ambiguous"; readonly tools: ReadonlyArray<A> }
 > => {
-  const exact = tools.find((_) => _.name === written) ?? tools.find((_) => `${_.server}/${_.tool}` === written)
+  const exact = tools.find((_) => _.name === written) ??
+    tools.find(({ server, tool }) => `${server}/${tool}` === written || `${server}__${tool}` === written)
   if (exact !== undefined) return Either.right(exact)
   const bare = tools.filter((_) => _.tool === written)
   const [only] = bare

@@ -196,6 +196,27 @@ describe("mcp-runtime", () => {
       assert.strictEqual(approved.code, 0, approved.stderr)
     }), limit)
 
+  it.scopedLive(
+    "a server whose name is no part of a tool's: its tools by its own name, and lines that a shell takes",
+    () =>
+      Effect.gen(function*() {
+        const { run, servers } = yield* home
+        servers({ "my notes": notes })
+        for (const name of ["my notes__add_note", "my notes/add_note"]) {
+          const called = yield* run(["call", name, "text=a"])
+          assert.strictEqual(called.code, 0, called.stderr)
+        }
+        servers({ "my everything": everything, other: everything })
+        const read = yield* run(["read", "demo://resource/static/document/features.md"])
+        assert.strictEqual(read.code, 2)
+        assert.include(read.stderr, "Say which one: --server 'my everything', --server other")
+        const prompt = yield* run(["prompt", "simple-prompt"])
+        assert.strictEqual(prompt.code, 2)
+        assert.include(prompt.stderr, "Say which one: 'my everything/simple-prompt', other/simple-prompt")
+      }),
+    limit
+  )
+
   it.scopedLive("call: a server that dies, and one that never answers", () =>
     Effect.gen(function*() {
       const { run, servers } = yield* home

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { ExitCode, type Failure, fromMcpError, usage } from "../exit.js"
+import { shellWord } from "../input/toolArguments.js"
 import type { Common } from "../Options.js"
 import { Screen } from "../output/Screen.js"
 import { oneLine, shownName } from "../output/text.js"
@@ -63,7 +64,7 @@ const authorize = (config: McpConfig.ServerConfig): Work =>
         ? ""
         : `, for ${known.scopes.map(oneLine).join(" ")}`
       yield* out.line(`${out.style.green("Authorized")}: "${shownName(config.name)}"${scopes}`)
-      yield* out.line(`See what it offers: mcp-runtime tools --server ${shownName(config.name)}`)
+      yield* out.line(`See what it offers: mcp-runtime tools --server ${shellWord(shownName(config.name))}`)
     }
     return ExitCode.done
   })

@@ -74,7 +74,9 @@ const find = (written: string, items: ReadonlyArray<Item>): Either.Either<Item, 
   return found.length === 1 ?
     Either.right(only) :
     Either.left(usage(`More than one server has a prompt "${shownName(written)}"`, [
-      `Say which one: ${found.map(({ item, server }) => `${shownName(server)}/${shownName(item.name)}`).join(", ")}`
+      `Say which one: ${
+        found.map(({ item, server }) => shellWord(`${shownName(server)}/${shownName(item.name)}`)).join(", ")
+      }`
     ], "PromptAmbiguous"))
 }
 

@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { Buffer } from "node:buffer"
 import { ExitCode, type Failure, usage } from "../exit.js"
+import { shellWord } from "../input/toolArguments.js"
 import * as Lists from "../Lists.js"
 import type { Common } from "../Options.js"
 import * as Content from "../output/content.js"
@@ -87,7 +88,7 @@ const serverOf = (uri: string, servers: Servers.Servers): Effect.Effect<string, 
 
 const several = (uri: string, names: ReadonlyArray<string>): Failure =>
   usage(`More than one server has the resource "${oneLine(uri.slice(0, 512))}"`, [
-    `Say which one: ${names.map((_) => `--server ${shownName(_)}`).join(", ")}`
+    `Say which one: ${names.map((_) => `--server ${shellWord(shownName(_))}`).join(", ")}`
   ], "ResourceAmbiguous")
 
 /** Whether the text before the first variable and after the last one is there: enough to choose a server. */
