@@ -54,7 +54,10 @@ export interface Options {
   readonly exclude?: ReadonlyArray<ConfigFile.Predicate> | undefined
   /** For servers whose file does not say, and if `MCP_RUNTIME_TIMEOUT` does not. `null` and 0: none. */
   readonly defaultTimeout?: Duration.DurationInput | null | undefined
-  /** Default: that of this process. */
+  /**
+   * Which variables say where files are, and how long servers may take. What references in the files stand for is looked up with
+   * the `SecretResolver`, and so is not in here: see `NodeSecrets`. Default: that of this process.
+   */
   readonly environment?: { readonly [name: string]: string | undefined } | undefined
 }
 
