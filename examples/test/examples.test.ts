@@ -191,7 +191,10 @@ describe("the README", () => {
         (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true }))
       )
       fs.writeFileSync(`${directory}/mcp.json`, config!)
-      fs.writeFileSync(`${directory}/program.ts`, program!)
+      const script = /`npx tsx (\S+)`/.exec(section)![1]!
+      fs.writeFileSync(`${directory}/${script}`, program!)
+      // As `npm init` writes it.
+      fs.writeFileSync(`${directory}/package.json`, JSON.stringify({ name: "readme", type: "commonjs" }))
       const inDirectory = (script: string, ...args: ReadonlyArray<string>) =>
         Effect.promise(() =>
           promisify(execFile)(
@@ -211,9 +214,9 @@ describe("the README", () => {
         return inDirectory(`${root}/packages/cli/src/main.ts`, ...args)
       })
       assert.include(tools!.stdout, "list_directory")
-      assert.include(call!.stdout, "[FILE] program.ts")
+      assert.include(call!.stdout, `[FILE] ${script}`)
       assert.include(doctor!.stdout, "files")
-      assert.include((yield* inDirectory("program.ts")).stdout, "[FILE] program.ts")
+      assert.include((yield* inDirectory(script)).stdout, `[FILE] ${script}`)
     }).pipe(Effect.scoped), 120_000)
 
   it("docs/testing.md shows examples/testing, line by line", () => {
