@@ -247,6 +247,28 @@ describe("servers that misbehave", () => {
       }).pipe(LeakCheck.scoped))
   }
 
+  for (
+    const [what, factory] of Object.entries({
+      "gives the server": async () => handMade(),
+      rejects: () => Promise.reject(new Error("no licence"))
+    })
+  ) {
+    it.live(`an async function that ${what} is HandshakeFailed, and no rejection that nobody handles`, () =>
+      Effect.gen(function*() {
+        const unhandled: Array<unknown> = []
+        const note = (error: unknown) => void unhandled.push(error)
+        yield* Effect.acquireRelease(
+          Effect.sync(() => process.on("unhandledRejection", note)),
+          () => Effect.sync(() => process.off("unhandledRejection", note))
+        )
+        const error = yield* Effect.flip(open(factory as never))
+        assert(error._tag === "HandshakeFailed", error._tag)
+        assert.include(error.message, "since it is a promise")
+        yield* Effect.promise(() => new Promise((resolve) => void setImmediate(resolve)))
+        assert.deepStrictEqual(unhandled, [])
+      }).pipe(LeakCheck.scoped))
+  }
+
   it.live("P13: a server whose connect rejects is closed", () =>
     Effect.gen(function*() {
       const server = handMade({ connect: () => Promise.reject(new Error("no")) })

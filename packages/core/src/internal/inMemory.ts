@@ -33,7 +33,12 @@ export const make = (config: McpConfig.InMemoryConfig): McpTransport.Channel => 
 const create = (config: McpConfig.InMemoryConfig): Effect.Effect<McpConfig.InProcessServer, McpError.McpError> =>
   Effect.try({
     try: () => {
-      const server: Partial<McpConfig.InProcessServer> | null | undefined = config.server()
+      const server: Partial<McpConfig.InProcessServer & Promise<never>> | null | undefined = config.server()
+      if (typeof server?.then === "function") {
+        // That nobody handles its rejection would end the process.
+        server.then(undefined, () => {})
+        throw new TypeError(`it has no function "connect", since it is a promise: make the server first`)
+      }
       if (typeof server?.connect !== "function") throw new TypeError(`it has no function "connect"`)
       return server as McpConfig.InProcessServer
     },
