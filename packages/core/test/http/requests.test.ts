@@ -118,8 +118,14 @@ describe("requests over Streamable HTTP", () => {
       }))
   }
 
-  for (const resumed of [false, true]) {
-    it.scoped(`an error without an id on the request's own ${resumed ? "resumed " : ""}stream is about that request`, () =>
+  for (
+    const [what, resumed, id] of [
+      ["an error with the id null on the request's own stream", false, { id: null }],
+      ["an error with the id null on the request's own resumed stream", true, { id: null }],
+      ["an error without an id (2025-11-25) on the request's own stream", false, {}]
+    ] as const
+  ) {
+    it.scoped(`${what} is about that request`, () =>
       Effect.gen(function*() {
         const client = scriptedClient()
         const recorded = record()
@@ -131,7 +137,7 @@ describe("requests over Streamable HTTP", () => {
           yield* TestClock.adjust("1 second")
         }
         client.last().sse().data(
-          eventOf({ jsonrpc: "2.0", id: null, error: { code: -32603, message: "no room left" } })
+          eventOf({ jsonrpc: "2.0", ...id, error: { code: -32603, message: "no room left" } })
         )
         assert.deepStrictEqual(recorded.failed.map((_) => [_.id, _.error._tag, _.error.executed]), [
           [2, "ProtocolViolation", "maybe"]

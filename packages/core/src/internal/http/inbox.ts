@@ -79,13 +79,13 @@ export class Inbox {
     if (!McpProtocol.isObject(value)) {
       return this.events.warning("NotJsonRpc", "a JSON value that is not an object")
     }
-    if (value.method === undefined && value.id === undefined) {
+    if (value.method === undefined && value.id === undefined && !isError(value)) {
       return this.events.warning("NotJsonRpc", "an object without method and id")
     }
     if (isResponse(value)) this.find(value.id)?.answered()
     this.messages++
     this.events.message(value)
-    if (value.id === null && isResponse(value) && McpProtocol.isObject(value.error)) from?.unidentified?.(value.error)
+    if (isAnonymous(value)) from?.unidentified?.(value.error)
   }
 
   /** Servers may turn a number into a text, or the other way around. The engine takes the same texts for numbers. */
@@ -102,6 +102,14 @@ export class Inbox {
 const isResponse = (value: McpProtocol.JsonObject): boolean =>
   value.jsonrpc === "2.0" && typeof value.method !== "string" &&
   (value.result !== undefined || value.error !== undefined)
+
+/** An error that does not say which request it is about: without an id, as revision 2025-11-25 has it, or with `null`. */
+export const isAnonymous = (
+  value: McpProtocol.JsonObject
+): value is McpProtocol.JsonObject & { readonly error: McpProtocol.JsonObject } =>
+  (value.id === undefined || value.id === null) && isError(value)
+
+const isError = (value: McpProtocol.JsonObject): boolean => isResponse(value) && McpProtocol.isObject(value.error)
 
 /** How much of something unexpected is shown. */
 export const shortExcerpt = 160

@@ -29,7 +29,7 @@ import type { BodyReader, Exchange, HeaderOf, Reader } from "./exchange.js"
 import * as Exchanges from "./exchange.js"
 import type { HttpSession } from "./httpSession.js"
 import type { Inbox, Source, Unanswered } from "./inbox.js"
-import { shortExcerpt } from "./inbox.js"
+import { isAnonymous, shortExcerpt } from "./inbox.js"
 import * as Losses from "./losses.js"
 import { isEventStream, isJson } from "./mediaType.js"
 import { Resumption } from "./resume.js"
@@ -233,6 +233,7 @@ export class Post implements Reader, Unanswered, Source {
   /** What came is JSON, but not the answer. */
   private unanswered(value: unknown): McpError.McpError {
     if (Array.isArray(value)) return this.lost("Unanswered", "the answer is a list without the response")
+    if (McpProtocol.isObject(value) && isAnonymous(value)) return this.anonymous(value.error)
     if (
       !McpProtocol.isObject(value) || value.jsonrpc !== "2.0" || (value.id === undefined && value.method === undefined)
     ) {
@@ -240,9 +241,6 @@ export class Post implements Reader, Unanswered, Source {
     }
     if (typeof value.method !== "string" && value.result === undefined && value.error === undefined) {
       return this.violation("an answer that has neither a result nor an error")
-    }
-    if (typeof value.method !== "string" && value.id === null && McpProtocol.isObject(value.error)) {
-      return this.anonymous(value.error)
     }
     return this.lost("Unanswered", "the answer has the id of another request, or none")
   }
