@@ -51,6 +51,23 @@ describe("resumption of a request's stream", () => {
       assert.strictEqual(recorded.messages.length, 1)
     }))
 
+  for (const [what, id] of [["5000 characters", "x".repeat(5000)], ["a control character", "a\u0001b"]] as const) {
+    it.scoped(`H07: an event id that no header can carry (${what}) is not waited with: the answer is lost at once`, () =>
+      Effect.gen(function*() {
+        const client = scriptedClient()
+        const recorded = record()
+        const transport = yield* openScripted(client, recorded)
+        transport.send(request(1, "tools/call"))
+        client.last().sse().data("retry: 300000\n").data(eventOf("", id)).end()
+        const { error } = recorded.failed[0]!
+        assert.isTrue(error._tag === "ResponseLost" && error.reason === "ResumeFailed" && error.executed === "maybe")
+        yield* TestClock.adjust("5 minutes")
+        assert.strictEqual(client.of("GET").length, 0)
+        assert.strictEqual(client.open(), 0)
+        assert.strictEqual(recorded.failed.length, 1)
+      }))
+  }
+
   const fruitless: ReadonlyArray<readonly [string, (exchange: Scripted) => unknown, number]> = [
     ["404", (_) => _.status(404), 1],
     ["401", (_) => _.status(401), 1],

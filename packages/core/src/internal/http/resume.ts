@@ -39,9 +39,11 @@ export class Resumption implements Reader {
   ) {}
 
   begin(atLeast = 0): void {
+    const lastEventId = lastEventIdHeader(this.lastEventId)
+    if (lastEventId === undefined) return this.giveUp("the event id can't be sent")
     const floor = Math.max(atLeast, this.attempts < promptAttempts ? 0 : smallestWait)
     const wait = Math.min(Math.max(this.retry ?? defaultRetry, floor), longestWait)
-    this.cancelWait = this.post.context.wire.timers.after(wait, this.attempt)
+    this.cancelWait = this.post.context.wire.timers.after(wait, () => this.attempt(lastEventId))
   }
 
   answered(): void {
@@ -91,11 +93,9 @@ export class Resumption implements Reader {
 
   readonly unsent = (error: McpError.McpError): void => this.giveUp(error.message)
 
-  private readonly attempt = (): void => {
+  private attempt(lastEventId: string): void {
     if (this.over) return
     const { session, wire } = this.post.context
-    const lastEventId = lastEventIdHeader(this.lastEventId)
-    if (lastEventId === undefined) return this.giveUp("the event id can't be sent")
     this.attempts++
     this.cancelWait = Wires.withHeaders(wire, this.post.operation, session.stream, (headers) => {
       const request = {
