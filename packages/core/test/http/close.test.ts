@@ -221,6 +221,14 @@ describe("the end of a session over Streamable HTTP", () => {
       assert.strictEqual(client.of("DELETE").length, 0)
     }))
 
+  it.scoped("H14: a session in which only a cancellation was answered 404 is deleted: the request was forgotten", () =>
+    Effect.gen(function*() {
+      const { client, scope, transport } = yield* opened((_) => void _.status(404, "unknown request"))
+      transport.send(notification("notifications/cancelled", { requestId: 1 }))
+      yield* close(scope)
+      assert.deepStrictEqual(client.of("DELETE").map((_) => _.request.headers["mcp-session-id"]), ["session-1"])
+    }))
+
   it.scoped("a server without session ids gets no DELETE", () =>
     Effect.gen(function*() {
       const client = scriptedClient((_) => void _.json(response(0)))

@@ -135,7 +135,7 @@ class StreamableHttp implements MessageTransport {
       },
       onSettled: (error) => {
         this.notes.delete(note)
-        if (error?._tag === "SessionExpired") session.lost = true
+        // A 404 may be about what it refers to, such as a request that is over: only one to a request ends the session.
         sent?.(error)
         this.onNoteSettled?.()
       }
