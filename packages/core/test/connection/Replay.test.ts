@@ -369,6 +369,20 @@ describe("Retry-After", () => {
       }))
   }
 
+  it.scoped("429 that asks for more than five minutes fails at once, unless the caller has said how long is too long", () =>
+    Effect.gen(function*() {
+      const server = yield* limited(300_001)
+      const connection = yield* McpConnection.fromChannel(server.channel)
+      const error = errorOf(yield* Effect.exit(Effect.asVoid(McpConnection.callTool(connection, { name: "t" }))))
+      assert.isTrue(error._tag === "HttpError" && error.retryAfterMillis === 300_001)
+      assert.strictEqual(error.executed, "no")
+      assert.strictEqual(yield* TestClock.currentTimeMillis, 0)
+      const other = yield* McpConnection.fromChannel((yield* limited(300_001)).channel)
+      const call = yield* Effect.fork(McpConnection.callTool(other, { name: "t" }, { maxTotal: "1 hour" }))
+      yield* TestClock.adjust("301 seconds")
+      yield* Fiber.join(call)
+    }))
+
   it.scoped("the budget ends also what the server asks to be repeated", () =>
     Effect.gen(function*() {
       const server = yield* limited(1000, 100)

@@ -41,6 +41,9 @@ import type { Owner } from "./owner.js"
 
 type Result<A> = Effect.Effect<A, McpError.McpError>
 
+/** For no server's wish does a call wait longer that nobody has bounded. */
+const longestRetryAfter = 300_000
+
 /** What is left of the replays of one logical call, which may be several requests: the pages of a list. */
 export class Budget {
   /** It has been sent again because its session was lost. */
@@ -155,7 +158,9 @@ export class Calls {
     }
     const aside = this.mayRunAside(call, errors)
     return Effect.flatMap(call.budget.next(slowest(errors), !renewal && !aside), (delay) => {
-      if (delay === undefined || this.endsBefore(call, delay)) return this.giveUp(call, cause)
+      if (delay === undefined || this.endsBefore(call, delay) || this.isParked(call, delay, errors)) {
+        return this.giveUp(call, cause)
+      }
       if (errors.some((error) => error.executed === "maybe")) call.executedMaybe = true
       const next = Effect.suspend(() =>
         call.era === this.owner.era
@@ -252,6 +257,16 @@ export class Calls {
     const total = this.total(options)
     const bound = sent ? total : Math.min(total, millisOf(options?.timeout, this.timeouts.request))
     return this.owner.steady.now() + delay >= startedAt + bound
+  }
+
+  /** The server asks for so long a pause that whoever waits would take it for ever, and has not said how long is too long. */
+  private isParked<A>(
+    { budget, operation: { options } }: Call<A>,
+    delay: number,
+    errors: ReadonlyArray<McpError.McpError>
+  ): boolean {
+    return delay > longestRetryAfter && delay === retryAfter(slowest(errors)) &&
+      budget.policy.total === null && this.total(options) === Number.POSITIVE_INFINITY
   }
 
   /** Waiting counts against the deadlines of the call. */
