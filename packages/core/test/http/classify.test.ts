@@ -122,13 +122,20 @@ describe("classify", () => {
     [404, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32001,\"message\":\"Session not found\"},\"id\":null}"],
     [400, "{\"error\":{\"code\":-32000,\"message\":\"Bad Request: Server not initialized\"}}"],
     [400, "{\"error\":{\"code\":-32000,\"message\":\"Bad Request: No valid session ID provided\"}}"],
-    [400, "Session not found"]
+    [400, "Session not found"],
+    [401, "Unauthorized: Session not found"]
   ] as const
   it.each(lost)("H02: HTTP %i %s is a lost session only where a session had worked", (status, body) => {
     const error = ofRefusal(status, { body }, { sessionWorked: true })
     assert.strictEqual(error._tag, "SessionExpired")
     assert.strictEqual(error.executed, "no")
-    assert.strictEqual(ofRefusal(status, { body })._tag, "HttpError")
+    assert.strictEqual(ofRefusal(status, { body })._tag, status === 401 ? "Unauthorized" : "HttpError")
+  })
+
+  it("H02, A01: a 401 that asks for credentials, or says nothing of the session, is no lost session", () => {
+    const tag = (rest: Partial<Classify.Refusal>) => ofRefusal(401, rest, { sessionWorked: true })._tag
+    assert.strictEqual(tag({ body: "Session not found", challenge: "Bearer error=\"invalid_token\"" }), "Unauthorized")
+    assert.strictEqual(tag({ body: "Unauthorized" }), "Unauthorized")
   })
 
   it("H02: a 400 about anything else is no lost session", () => {

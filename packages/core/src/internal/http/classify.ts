@@ -8,6 +8,7 @@
  * | status | error | executed |
  * |---|---|---|
  * | 404, or 400 that says so about the session, with a session id that had worked | `SessionExpired` | no |
+ * | 401 that says so about the session, and asks for no credentials, with a session id that had worked | `SessionExpired` | no |
  * | 400 to `initialize` with code -32022 | `VersionMismatch` | no |
  * | 401 | `Unauthorized` | no |
  * | 403 | `Forbidden` | no |
@@ -60,7 +61,7 @@ const sessionLost =
 export const ofRefusal = (asked: Asked, refusal: Refusal, now: number): McpError.McpError => {
   const { operation, server } = asked
   const { status } = refusal
-  if (asked.sessionWorked && (status === 404 || (status === 400 && saysSessionLost(refusal.body)))) {
+  if (asked.sessionWorked && isAboutSession(refusal)) {
     return new McpError.SessionExpired({ server, operation, executed: "no", status })
   }
   if (status === 401 || status === 403) {
@@ -194,6 +195,10 @@ const executedOf = (asked: Asked, status: number, rpc: RpcError | undefined): Mc
   if (status === 429 || rpc === undefined || !rpc.exact || status < 400) return "no"
   return Errors.remote(asked.server, asked.operation, { code: rpc.code }).executed
 }
+
+/** Older servers of the Rust SDK say 401 (its issue 689), and ask for no credentials with it. */
+const isAboutSession = ({ body, challenge, status }: Refusal): boolean =>
+  status === 404 || ((status === 400 || (status === 401 && challenge === undefined)) && saysSessionLost(body))
 
 /** An error about this very request may be one of the tool, which happens to look as if the session was lost. */
 const saysSessionLost = (body: string): boolean => {
