@@ -123,6 +123,8 @@ describe("classify", () => {
     [400, "{\"error\":{\"code\":-32000,\"message\":\"Bad Request: Server not initialized\"}}"],
     [400, "{\"error\":{\"code\":-32000,\"message\":\"Bad Request: No valid session ID provided\"}}"],
     [400, "Session not found"],
+    [400, "{\"error\":\"Invalid or missing session ID\"}"],
+    [400, "Unknown Mcp-Session-Id header"],
     [401, "Unauthorized: Session not found"]
   ] as const
   it.each(lost)("H02: HTTP %i %s is a lost session only where a session had worked", (status, body) => {

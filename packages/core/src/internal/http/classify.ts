@@ -56,7 +56,7 @@ const unsupportedProtocolVersion = -32022
 
 /** How servers say that they don't know a session, when they don't say 404. */
 const sessionLost =
-  /server not initialized|no valid session id|invalid session id|unknown session|session (?:id )?(?:was )?not found|session (?:has |is )?expired/i
+  /server not initialized|no valid session id|invalid (?:or missing )?session id|unknown (?:mcp-)?session|session (?:id )?(?:was )?not found|session (?:has |is )?expired/i
 
 export const ofRefusal = (asked: Asked, refusal: Refusal, now: number): McpError.McpError => {
   const { operation, server } = asked
