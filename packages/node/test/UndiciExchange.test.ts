@@ -150,6 +150,25 @@ describe("undici: sockets", () => {
       assert.strictEqual(recorded.header("x-three"), "a")
     }))
 
+  test("H03: what is no HTTP is called so, and not a lost connection: before the head, and within the body", () =>
+    Effect.gen(function*() {
+      const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+      for (
+        const bytes of ["SSH-2.0-OpenSSH_9.6\r\n", Buffer.from([0, 0, 6, 4, 0, 0, 0, 0, 0]), `${head}no chunk\r\n`]
+      ) {
+        const server = yield* byteServer((socket) => socket.write(bytes))
+        const client = yield* open({ url: server.url })
+        const { failure } = yield* exchange(client, { url: server.url })
+        assert.deepStrictEqual([failure?.sent, failure?.reason], [true, "Lost"])
+        assert.include(failure?.detail, "what came back is not HTTP")
+      }
+      const cut = yield* byteServer((socket) =>
+        socket.end(head.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n5\r\nab"))
+      )
+      const { failure } = yield* exchange(yield* open({ url: cut.url }), { url: cut.url })
+      assert.include(failure?.detail, "the connection was lost before the answer was complete")
+    }))
+
   test("a 100 Continue that nobody has asked for is named, since undici ends the connection", () =>
     Effect.gen(function*() {
       const server = yield* httpServer((_, response) => {

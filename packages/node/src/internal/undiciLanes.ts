@@ -28,7 +28,12 @@ const noop = () => {}
 const failureOf = (error: unknown, started: boolean): HttpFailure => {
   if (error instanceof DialFailed) return error.failure
   const failure = failureFromError(error, started ? "sent" : "unsent")
-  return started && isContinue(error) ? { ...failure, detail: continued } : failure
+  if (!started) return failure
+  return isContinue(error)
+    ? { ...failure, detail: continued }
+    : isNotHttp(error)
+    ? { ...failure, detail: notHttp }
+    : failure
 }
 
 /** The one reason for which undici says so while it waits for an answer. It can't be told to read on. */
@@ -36,6 +41,12 @@ const isContinue = (error: unknown): boolean =>
   error instanceof Undici.errors.SocketError && error.message === "bad response"
 
 const continued = "the server sent 100 Continue, which was not asked for, and what came after it can't be read"
+
+/** Its codes, which would say so, have got lost in undici 7.30. What is empty is an answer that has only broken off. */
+const isNotHttp = (error: unknown): boolean =>
+  error instanceof Undici.errors.HTTPParserError && "data" in error && error.data !== ""
+
+const notHttp = "what came back is not HTTP"
 
 /**
  * Names and values by turns, as undici has read them. Only few names are ever asked for, of answers that have many. What comes
