@@ -79,6 +79,23 @@ describe("undici: sockets", () => {
       assert.strictEqual(server.requests.length, 5)
     }))
 
+  test("H04: a socket over which a request was answered before it was all written serves no other", () =>
+    Effect.gen(function*() {
+      const server = yield* byteServer((socket, chunk) => {
+        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+        if (chunk.includes("xxx")) socket.pause()
+      })
+      const client = yield* open({ url: server.url, maxConnections: 1 })
+      const large = send(client, { url: server.url, body: "x".repeat(20_000_000) })
+      const next = send(client, { url: server.url, body: "small" })
+      for (const recorded of [large, next]) {
+        yield* Effect.timeout(recorded.settled, "5 seconds")
+        assert.strictEqual(recorded.body, "ok")
+      }
+      assert.strictEqual((yield* exchange(client, { url: server.url, body: "small" })).body, "ok")
+      assert.strictEqual(server.connections, 2)
+    }))
+
   test("H04: idle sockets are closed by us, before the server would", () =>
     Effect.gen(function*() {
       const server = yield* httpServer((_, response) => response.writeHead(200, { "keep-alive": "" }).end("ok"))

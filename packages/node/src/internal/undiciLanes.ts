@@ -16,10 +16,14 @@
  * | waiting     | a lane is freed      | in lane                                                                 |
  * | waiting     | abort                | done, no socket was touched                                             |
  * | in lane     | end of the answer    | done, the lane is free                                                  |
- * | in lane     | abort, failure       | done, the lane is destroyed with its socket, one who waits gets another |
+ * | in lane     | the same, too early  | done, the lane is destroyed with its socket, one who waits gets another |
+ * | in lane     | abort, failure       | the same                                                                |
+ *
+ * Too early is an answer that has ended before its request was all written.
  */
 import { failureFromError, type HttpFailure, type HttpListener } from "@mcp-runtime/core/HttpExchange"
 import type { EventEmitter } from "node:events"
+import type { Socket } from "node:net"
 import * as Undici from "undici"
 import { type Destination, dial, type DialContext, DialFailed, proxyRefusal } from "./undiciDial.js"
 
@@ -127,6 +131,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
 class Lane {
   current: Exchange | undefined
   readonly #client: Undici.Client
+  #socket: Socket | undefined
   #cancelDial: (() => void) | undefined
   #destroyed = false
 
@@ -137,7 +142,10 @@ class Lane {
         this.#cancelDial = dial(lanes.context, lanes.destination, (failed, socket) => {
           this.#cancelDial = undefined
           if (failed !== null) connected(failed, null)
-          else if (socket !== null) connected(null, socket)
+          else if (socket !== null) {
+            this.#socket = socket
+            connected(null, socket)
+          }
         })
       }
     })
@@ -157,6 +165,8 @@ class Lane {
   }
 
   free(): void {
+    // The next one would wait behind the rest of this one, which the server may never read.
+    if (this.#socket !== undefined && this.#socket.writableLength > 0) return this.destroy()
     this.current = undefined
     this.lanes.freed(this)
   }
