@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ToolNaming from "@mcp-runtime/core/ToolNaming"
-import { Either, FastCheck, Schema } from "effect"
+import { Array as Arr, Either, FastCheck, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { sha1 } from "../../src/internal/toolset/sha1.js"
 import { wyhash } from "../../src/internal/toolset/wyhash.js"
@@ -172,6 +172,15 @@ describe("every mode that never fails", () => {
     it(`${naming.mode}: a tool that is listed 3,000 times costs no more than its hashes`, () => {
       const many = Array.from({ length: 3000 }, () => tool("web", "search"))
       assert.strictEqual(new Set(named(naming, many)).size, 3000)
+    })
+
+    it(`${naming.mode}: names that are hashed alike cost no more than their hashes, and are the same in every order`, () => {
+      // Lone surrogates, of which each counts as U+FFFD.
+      const digit = (i: number, place: number) => String.fromCharCode(0xd800 + ((i >> (3 * place)) & 7))
+      const many = Array.from({ length: 6000 }, (_, i) => tool("web", [0, 1, 2, 3, 4].map((_) => digit(i, _)).join("")))
+      const names = named(naming, many)
+      assert.strictEqual(new Set(names).size, 6000)
+      assert.deepStrictEqual(Arr.reverse(named(naming, Arr.reverse(many))), names)
     })
 
     it(`${naming.mode}: no tools, no names`, () => assert.deepStrictEqual(named(naming, []), []))

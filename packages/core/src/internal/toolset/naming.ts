@@ -51,14 +51,17 @@ export const settle = (
   }
   if (contested.size === 0) return wanted
   const names = [...wanted]
-  const claims = Array.from(contested, (index) => ({ index, key: key(index), name: wanted[index]! })).sort((a, b) =>
-    compare(a.name, b.name) || compare(a.key, b.key) || a.index - b.index
+  const claims = Array.from(contested, (index) => {
+    const own = key(index)
+    return { index, key: own, hashed: own.replace(/[\ud800-\udfff]/gu, "\ufffd"), name: wanted[index]! }
+  }).sort((a, b) =>
+    compare(a.name, b.name) || compare(a.hashed, b.hashed) || compare(a.key, b.key) || a.index - b.index
   )
   let previous: (typeof claims)[number] | undefined
   let attempt = 0
   for (const claim of claims) {
-    // Attempts of the same key are the same names: without this, a tool that is listed n times would cost n * n.
-    if (previous?.name !== claim.name || previous.key !== claim.key) attempt = 0
+    // Attempts of keys that are hashed alike are the same names: without this, a tool that is listed n times would cost n * n.
+    if (previous?.name !== claim.name || previous.hashed !== claim.hashed) attempt = 0
     if (previous?.name === claim.name || reserved.has(claim.name)) {
       let name: string
       do name = again(claim.index, ++attempt)
