@@ -288,6 +288,9 @@ describe("pending", () => {
       assert.isFalse(ToolApproval.isExpired(brief, 60_999))
       assert.isTrue(ToolApproval.isExpired(brief, 61_000))
       assert.isTrue(ToolApproval.isExpired(brief, Number.NaN))
+      for (const expiresIn of [Number.MAX_SAFE_INTEGER, "1000000000000 days", 1e300] as const) {
+        assert.isUndefined((yield* Pending.make(some, { expiresIn })).expiresAt, String(expiresIn))
+      }
     }))
 
   it.effect("ids are long, and never the same", () =>

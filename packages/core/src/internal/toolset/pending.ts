@@ -47,6 +47,7 @@ export const make = (
     if (args === undefined) return yield* McpError.unwritable(server, "tools/call")
     const id = yield* RandomId.make
     const requestedAt = Math.floor(yield* Clock.currentTimeMillis)
+    const expiresAt = requestedAt + Math.ceil(expiresIn)
     const asked = {
       toolset,
       server,
@@ -60,7 +61,8 @@ export const make = (
       id,
       ...asked,
       requestedAt,
-      ...(expiresIn === Infinity ? {} : { expiresAt: requestedAt + Math.ceil(expiresIn) }),
+      // What is later than can be written, never comes.
+      ...(Number.isSafeInteger(expiresAt) ? { expiresAt } : {}),
       fingerprint: Canonical.fingerprint(asked)
     })
   })
