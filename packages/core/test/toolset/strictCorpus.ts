@@ -614,6 +614,22 @@ export const corpus: ReadonlyArray<Case> = [
     ...one({ $ref: "#/$defs/X/properties/b" }),
     $defs: { X: { $id: "https://example.com/y", type: "object", properties: { b: { type: "string" } } } }
   }, "across a nested"),
+  no("a reference from inside what draft 4 calls id", {
+    $schema: "http://json-schema.org/draft-04/schema#",
+    ...one({
+      id: "https://example.com/x",
+      type: "object",
+      properties: { b: { $ref: "#/definitions/S" } },
+      required: ["b"],
+      definitions: { S: { type: "string" } }
+    }),
+    definitions: { S: { type: "number" } }
+  }, "inside a nested \"id\""),
+  no("a reference across what draft 4 calls id", {
+    $schema: "http://json-schema.org/draft-04/schema#",
+    ...one({ $ref: "#/definitions/X/properties/b" }),
+    definitions: { X: { id: "https://example.com/y", type: "object", properties: { b: { type: "string" } } } }
+  }, "across a nested \"id\""),
   yes("an $id at the root", {
     ...one({ $ref: "#/$defs/S" }),
     $defs: { S: { type: "string" } },

@@ -14,7 +14,7 @@ export const maxSteps = 100_000
 /** How deeply schemas may be inside each other. */
 export const maxDepth = 100
 
-/** A schema of the document, and whether its references are relative to a nested `$id` instead of the root. */
+/** A schema of the document, and whether its references are relative to a nested `$id` (`id`, before draft 6) instead of the root. */
 export interface Part {
   readonly schema: JsonObject
   readonly embedded: boolean
@@ -53,6 +53,8 @@ export class Document {
   readonly root: Part
   /** Before 2019-09 a reference silenced what stands beside it. Nobody agrees on what such a schema accepts. */
   readonly silencesSiblings: boolean
+  /** What sets a part of the document apart, so that its references are relative to that part. */
+  private readonly idKeyword: "$id" | "id"
   reason: string | undefined
   /** What it has cost up to now. */
   steps = 0
@@ -60,7 +62,11 @@ export class Document {
   constructor(schema: JsonObject) {
     this.root = { schema, embedded: false }
     const dialect = own(schema, "$schema")
-    this.silencesSiblings = typeof dialect === "string" && /^https?:\/\/json-schema\.org\/draft-0[3-7]\//.test(dialect)
+    const draft = typeof dialect === "string"
+      ? /^https?:\/\/json-schema\.org\/draft-0([3-7])\//.exec(dialect)?.[1]
+      : undefined
+    this.silencesSiblings = draft !== undefined
+    this.idKeyword = draft === "3" || draft === "4" ? "id" : "$id"
   }
 
   refuse(path: string, words: string): undefined {
@@ -83,7 +89,7 @@ export class Document {
     if (!isObject(value)) return this.refuse(path, "is not a schema")
     return {
       schema: value,
-      embedded: embedded || (value !== this.root.schema && typeof own(value, "$id") === "string")
+      embedded: embedded || (value !== this.root.schema && typeof own(value, this.idKeyword) === "string")
     }
   }
 
@@ -93,7 +99,7 @@ export class Document {
     if (reference !== "#" && !reference.startsWith("#/")) {
       return this.refuse(path, "refers to something other than a place in the same schema")
     }
-    if (from.embedded) return this.refuse(path, `refers to something from inside a nested "$id"`)
+    if (from.embedded) return this.refuse(path, `refers to something from inside a nested "${this.idKeyword}"`)
     if (reference === "#") return this.root
     const pointer = decoded(reference.slice(2))
     if (pointer === undefined) return this.refuse(path, "refers to nothing: its escapes are malformed")
@@ -103,8 +109,8 @@ export class Document {
       if (typeof at !== "object" || at === null) return this.refuse(path, "refers to nothing")
       const key = escaped.replaceAll("~1", "/").replaceAll("~0", "~")
       at = Array.isArray(at) && !/^(0|[1-9]\d{0,8})$/.test(key) ? undefined : own(at, key)
-      if (isObject(at) && typeof own(at, "$id") === "string") {
-        return this.refuse(path, `refers to something across a nested "$id"`)
+      if (isObject(at) && typeof own(at, this.idKeyword) === "string") {
+        return this.refuse(path, `refers to something across a nested "${this.idKeyword}"`)
       }
     }
     return at === undefined ? this.refuse(path, "refers to nothing") : this.part(at, false, path)
