@@ -139,6 +139,29 @@ describe("strict", () => {
     }
   })
 
+  it("is not strict with a bound that is none, or a number that is null once it is written", () => {
+    const all = [
+      `{"type":"number","minimum":1e999}`,
+      `{"type":"number","exclusiveMaximum":-1e999}`,
+      `{"type":"number","multipleOf":0}`,
+      `{"type":"string","minLength":-1}`,
+      `{"type":"string","maxLength":1.5}`,
+      `{"type":"array","items":{"type":"string"},"maxItems":0.5}`,
+      `{"type":"number","enum":[1,1e999]}`,
+      `{"const":-1e999}`
+    ]
+    for (const property of all) {
+      const schema = parse(`{"type":"object","properties":{"a":${property}},"required":["a"]}`)
+      const result = ToolSchema.strict(schema)
+      assert.isFalse(result.strict, property)
+      assert.strictEqual(result.schema, schema)
+    }
+    const { schema } = ToolSchema.strict(
+      parse(`{"type":"object","properties":{"a":{"type":"number","default":1e999}}}`)
+    )
+    assert.deepStrictEqual(schema.properties, { a: { type: "number" } })
+  })
+
   it("a property called __proto__ is one like any other", () => {
     const schema = parse(
       `{"type":"object","properties":{"__proto__":{"type":"string"},"b":{"type":"string"}},"required":["b"]}`

@@ -267,7 +267,7 @@ const annotations = (all: ReadonlyMap<string, unknown>): ReadonlyArray<readonly 
   const kept: Array<readonly [string, unknown]> = []
   for (const key of words) {
     const value = all.get(key)
-    if (typeof value === "string" || (key === "default" && (typeof value === "number" || typeof value === "boolean"))) {
+    if (typeof value === "string" || (key === "default" && (Number.isFinite(value) || typeof value === "boolean"))) {
       kept.push([key, value])
     }
   }

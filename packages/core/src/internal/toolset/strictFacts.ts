@@ -125,6 +125,8 @@ const bounds = new Map<string, "least" | "greatest" | "same">([
   ["format", "same"]
 ])
 
+const counts = new Set(["minLength", "maxLength", "minItems", "maxItems"])
+
 /** The formats that strict schemas know. Any other is left out: formats describe, unless somebody chooses to check them. */
 const formats = new Set([
   "date-time",
@@ -299,6 +301,10 @@ const addValues = (document: Document, facts: Facts, values: ReadonlyArray<unkno
     document.refuse(path, "lists values that are objects or lists, which a strict schema cannot")
     return false
   }
+  if (!values.every((_) => typeof _ !== "number" || Number.isFinite(_))) {
+    document.refuse(path, "lists a number that is too large to be written")
+    return false
+  }
   const before = facts.values === undefined ? undefined : new Set(facts.values)
   facts.values = [...new Set(before === undefined ? values : values.filter((_) => before.has(_)))]
   if (facts.values.length > 0) return true
@@ -306,9 +312,15 @@ const addValues = (document: Document, facts: Facts, values: ReadonlyArray<unkno
   return false
 }
 
+/** Whether the keyword can say this. What a server has written as `1e999` would be `null` to whoever gets the schema. */
+const isBound = (key: string, value: unknown): boolean => {
+  if (key === "pattern" || key === "format") return typeof value === "string"
+  if (typeof value !== "number" || !Number.isFinite(value)) return false
+  return counts.has(key) ? Number.isInteger(value) && value >= 0 : key !== "multipleOf" || value > 0
+}
+
 const addBound = (document: Document, facts: Facts, key: string, value: unknown, path: string): boolean => {
-  const isText = key === "pattern" || key === "format"
-  if (isText ? typeof value !== "string" : typeof value !== "number") return fails(document, path, key)
+  if (!isBound(key, value)) return fails(document, path, key)
   const bound = value as string | number
   if (key === "format" && !formats.has(bound as string)) return true
   if (key === "pattern" && (bound as string).includes("(?") && /\(\?<?[=!]/.test(bound as string)) {
