@@ -341,6 +341,31 @@ describe("changes", () => {
       assert.isAtMost(yield* one.listings, 4)
     }))
 
+  for (const way of ["is another one each time", "can be read every second time"] as const) {
+    it.scoped(`nor where nothing is kept and a list ${way}, whoever else follows`, () =>
+      Effect.gen(function*() {
+        const one = yield* server("a")
+        let times = 0
+        // What is asked for without end would have no end.
+        one.listing = Effect.suspend(() => {
+          if (++times > 50) return Effect.never
+          if (way === "is another one each time") one.tools = [{ name: "a", description: `read ${times} times` }]
+          else if (times % 2 === 0) return refusal
+          return Effect.void
+        })
+        const made = yield* Toolset.make(yield* connections([one], { catalog: { cache: "off" } }))
+        const followed = [yield* following(made.for().changes, told), yield* following(made.for().changes, told)]
+        yield* pass(10_000, 1000)
+        assert.isAtMost(times, 4)
+        const before = times
+        const { tools } = yield* made.for().list
+        yield* pass(1000, 250)
+        assert.strictEqual(times, before + 1)
+        for (const seen of followed) assert.isAtMost(seen.length, 5)
+        assert.strictEqual(tools.length, 1)
+      }))
+  }
+
   it.scoped("a server that can't be connected is not tried over and over", () =>
     Effect.gen(function*() {
       const all = yield* servers({ a: ["x"], b: ["x"], c: ["x"] })

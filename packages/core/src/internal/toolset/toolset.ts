@@ -81,12 +81,18 @@ class OwnToolbox<Request, R, A, E, L> implements Toolbox<R, A, E, L> {
     this.toolset = parts.settings.id
     // It only fails with `ServersFailed` where the options say so, and then that is `L`.
     this.list = visible.list as Toolbox<R, A, E, L>["list"]
-    this.changes = Stream.suspend(() =>
-      Stream.changesWith(
-        Stream.mapEffect(Stream.changesWith(parts.source.changes, offerTheSame), () => this.list),
+    this.changes = Stream.suspend(() => {
+      let isRead = false
+      const next = (lists: ToolLists) => {
+        if (isRead) return visible.listOf(lists)
+        isRead = true
+        return visible.list
+      }
+      return Stream.changesWith(
+        Stream.mapEffect(Stream.changesWith(parts.source.changes, offerTheSame), ({ lists }) => next(lists)),
         tellTheSame
       )
-    )
+    }) as Toolbox<R, A, E, L>["changes"]
     // What comes of their options is more than can be shown here.
     const call = <B, R2, E2>(tool: Asked, args: unknown, options: CallOptions<B, R2, E2> | undefined) =>
       calls.call(tool, args, options)
@@ -117,6 +123,8 @@ interface Offered {
   readonly table: Table
 }
 
+type Listed<A, R> = Effect.Effect<A, ListError<McpError.ServersFailed>, R>
+
 const named = new WeakMap<ReadonlyArray<AgentTool>, ReadonlyMap<string, AgentTool>>()
 
 /** Most lists are those of many toolboxes, and few are ever looked at again. */
@@ -139,16 +147,28 @@ export class Visible<Request, R, A, E> {
 
   constructor(private readonly parts: Parts<Request, R, A, E>, private readonly request: Request | undefined) {}
 
-  readonly list: Effect.Effect<ToolList, ListError<McpError.ServersFailed>, R> = Effect.suspend(() =>
-    Effect.flatMap(this.offered, (offered) => {
-      const left = this.leftBy(offered)
-      this.handedOut = offered
-      return left === this.left ? Effect.succeed(offered.list) : Effect.map(this.away(left), (away) => {
-        this.left = away
-        return offered.list
-      })
-    })
+  readonly list: Listed<ToolList, R> = Effect.suspend(() =>
+    Effect.flatMap(this.offered, (offered) => this.handOut(offered))
   )
+
+  /**
+   * What these lists offer. Of those that are known none is read: whoever follows the servers would be the cause of what it
+   * follows, for ever where a list is another one each time that it is read.
+   */
+  listOf(lists: ToolLists): Listed<ToolList, R> {
+    const offered = lists.some(isUnread) ? this.offered : this.offeredBy(lists)
+    return Effect.flatMap(offered, (offered) => this.handOut(offered))
+  }
+
+  private handOut(offered: Offered): Effect.Effect<ToolList> {
+    const left = this.leftBy(offered)
+    this.handedOut = offered
+    if (left === this.left) return Effect.succeed(offered.list)
+    return Effect.map(this.away(left), (away) => {
+      this.left = away
+      return offered.list
+    })
+  }
 
   /** Whose tools were handed out, and are of servers that have none in this list. */
   private leftBy({ list: { tools } }: Offered): ReadonlyMap<string, string> {
@@ -170,21 +190,24 @@ export class Visible<Request, R, A, E> {
   }
 
   /** What there is to list, without handing it out. */
-  get offered(): Effect.Effect<Offered, ListError<McpError.ServersFailed>, R> {
+  get offered(): Listed<Offered, R> {
+    return Effect.flatMap(this.parts.source.lists.tools, (lists) => this.offeredBy(lists))
+  }
+
+  private offeredBy(lists: ToolLists): Listed<Offered, R> {
     const { settings, source, tables } = this.parts
-    return Effect.flatMap(source.lists.tools, (lists) =>
-      Effect.flatMap(source.problems.of(lists), (problems) => {
-        const missing = problems.filter((_) => _.isMissing)
-        if (settings.onServerError === "fail" && missing.length > 0) return failed(missing)
-        return Effect.flatMap(tables.soon(lists), (table) =>
-          Effect.map(this.shown(table, lists), (tools): Offered => ({
-            table,
-            list: Object.freeze({
-              tools,
-              problems: Object.freeze(problems.map(({ error, server }) => Object.freeze({ server, error })))
-            })
-          })))
-      }))
+    return Effect.flatMap(source.problems.of(lists), (problems) => {
+      const missing = problems.filter((_) => _.isMissing)
+      if (settings.onServerError === "fail" && missing.length > 0) return failed(missing)
+      return Effect.flatMap(tables.soon(lists), (table) =>
+        Effect.map(this.shown(table, lists), (tools): Offered => ({
+          table,
+          list: Object.freeze({
+            tools,
+            problems: Object.freeze(problems.map(({ error, server }) => Object.freeze({ server, error })))
+          })
+        })))
+    })
   }
 
   /** Whether this name was handed out for another tool than this one of the table. */
@@ -240,6 +263,9 @@ export class Visible<Request, R, A, E> {
     return Effect.isEffect(decision) ? decision : Effect.succeed(decision)
   }
 }
+
+/** Nobody knows it, nor why not. */
+const isUnread = ({ error, origin }: ToolLists[number]): boolean => origin === "unknown" && error === undefined
 
 /**
  * Whether the servers offer the same tools. That a list is read again, and fails again, is no change: whoever follows reads
