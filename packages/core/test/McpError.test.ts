@@ -597,6 +597,20 @@ describe("displayText", () => {
     assert.strictEqual(show("a\u0000\u0007b\u001b[31mc\rd\u007fe\u009bf\tg\nh"), "a b [31mc d e f\tg\nh")
   })
 
+  it("however many problems there are, a message names thirty of them", () => {
+    // A server says which arguments its tool requires.
+    const problems = Array.from({ length: 10_000 }, (_, i) => ({ field: `arguments.f${i}`, problem: "is required" }))
+    const all = [
+      new McpError.ArgumentsInvalid({ ...about, tool: "t", problems, detail: "why" }),
+      new McpError.OutputInvalid({ ...about, tool: "t", problems, result: {} }),
+      new McpError.ConfigInvalid({ ...about, problems })
+    ]
+    for (const { message } of all) {
+      assert.include(message, "arguments.f29: is required; and 9970 more")
+      assert.notInclude(message, "arguments.f30")
+    }
+  })
+
   it("is bounded, and says how much is missing", () => {
     assert.strictEqual(McpError.displayText("abcdef", 6), "abcdef")
     assert.strictEqual(McpError.displayText("abcdefg", 6), "abcdef... (1 more characters)")

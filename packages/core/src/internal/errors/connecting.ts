@@ -13,6 +13,7 @@ import {
   optional,
   problems,
   processExit,
+  shownProblems,
   shownServer,
   where
 } from "./facts.js"
@@ -32,13 +33,10 @@ export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>("@mcp-runti
 ) {
   override get message() {
     return `${where(this)}: ${isOfConfiguration(this) ? "the configuration is invalid" : "invalid input"}: ${
-      this.problems.slice(0, mostShown).map((_) => `${_.field}: ${_.problem}`).join("; ")
-    }${this.problems.length > mostShown ? `; and ${this.problems.length - mostShown} more` : ""}`
+      shownProblems(this.problems)
+    }`
   }
 }
-
-/** Of the problems, in a message. */
-const mostShown = 30
 
 /** A session takes no input but its configuration. */
 export const isOfConfiguration = ({ operation }: { readonly operation: string }): boolean =>

@@ -85,3 +85,12 @@ export interface ConfigProblem {
 }
 
 export const problems = Schema.Array(Schema.Struct({ field: Schema.String, problem: Schema.String }))
+
+/** Of the problems, in a message. */
+const mostShown = 30
+
+/** In words. There are as many as a server likes, or whoever wrote a configuration. */
+export const shownProblems = (all: ReadonlyArray<ConfigProblem>): string =>
+  `${all.slice(0, mostShown).map((_) => `${_.field}: ${_.problem}`).join("; ")}${
+    all.length > mostShown ? `; and ${all.length - mostShown} more` : ""
+  }`

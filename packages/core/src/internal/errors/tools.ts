@@ -5,7 +5,7 @@
  * May not touch: who calls.
  */
 import * as Schema from "effect/Schema"
-import { common, optional, problems, shownTool, where } from "./facts.js"
+import { common, optional, problems, shownProblems, shownTool, where } from "./facts.js"
 
 /**
  * The arguments of a tool call are not what the tool asks for. Nothing was sent.
@@ -23,9 +23,9 @@ export class ArgumentsInvalid extends Schema.TaggedError<ArgumentsInvalid>("@mcp
   }
 ) {
   override get message() {
-    return `${where(this)}: the arguments of "${shownTool(this.tool)}" are invalid: ${
-      this.problems.map((_) => `${_.field}: ${_.problem}`).join("; ")
-    }${this.detail === undefined ? "" : ` (${this.detail})`}`
+    return `${where(this)}: the arguments of "${shownTool(this.tool)}" are invalid: ${shownProblems(this.problems)}${
+      this.detail === undefined ? "" : ` (${this.detail})`
+    }`
   }
 }
 
@@ -62,7 +62,7 @@ export class OutputInvalid extends Schema.TaggedError<OutputInvalid>("@mcp-runti
 ) {
   override get message() {
     return `${where(this)}: "${shownTool(this.tool)}" has run, and its answer does not fit its output schema: ${
-      this.problems.map((_) => `${_.field}: ${_.problem}`).join("; ")
+      shownProblems(this.problems)
     }`
   }
 }
