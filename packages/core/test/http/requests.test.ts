@@ -359,6 +359,28 @@ describe("requests over Streamable HTTP", () => {
       assert.strictEqual(shown.filter((_) => _.includes("<redacted>")).length, replies.length)
     }))
 
+  it.scoped("A08: nor what a proxy repeats of the credentials that it was given", () =>
+    Effect.gen(function*() {
+      const client = scriptedClient()
+      const recorded = record()
+      const transport = yield* openScripted(
+        client,
+        recorded,
+        { proxy: "http://user:proxy%2Fsecret@proxy.test:3128" },
+        "http",
+        "http://server.test/mcp"
+      )
+      transport.send(initialize)
+      yield* client.until(() => client.exchanges.length === 1)
+      const sent = btoa("user:proxy/secret")
+      client.last().status(403, `{"proxy-authorization":"Basic ${sent}","password":"proxy/secret"}`)
+      yield* client.until(() => recorded.failed.length === 1)
+      const { error } = recorded.failed[0]!
+      const shown = `${error.message} ${JSON.stringify(error)}`
+      for (const secret of [sent, "proxy/secret"]) assert.notInclude(shown, secret)
+      assert.include(error.message, `{"proxy-authorization":"<redacted>","password":"<redacted>"}`)
+    }))
+
   it.scoped("H24: bounds the bytes of an answer, of an event and of a refusal", () =>
     Effect.gen(function*() {
       const client = scriptedClient()

@@ -150,6 +150,7 @@ const targetOf = (config: McpConfig.AnyHttpConfig): Either.Either<Target, McpErr
     headers,
     secrets: Secrets.spellingsOf([
       ...valuesOf(headers),
+      ...proxyCredentials(config),
       ...queryValues(parsed.url),
       ...(config.secrets ?? []).map(Redacted.value)
     ])
@@ -167,6 +168,12 @@ const tokenInTheClear = (server: string, operation: string, field: "headers" | "
     executed: "no",
     problems: [{ field: "url", problem: `${Urls.plainProblem} (${field} has an Authorization header with one)` }]
   })
+
+/** A proxy that is handed requests as they are may repeat what it was given, too. */
+const proxyCredentials = ({ proxy }: McpConfig.AnyHttpConfig): ReadonlyArray<string> => {
+  const authorization = proxy && Url.parse(Redacted.value(proxy))?.authorization
+  return authorization === undefined ? [] : valuesOf({ "proxy-authorization": authorization })
+}
 
 /** What a URL may carry in place of a header, as it was written and as a server reads it. */
 const queryValues = (url: URL): ReadonlyArray<string> => {
