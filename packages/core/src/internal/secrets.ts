@@ -21,12 +21,22 @@ export const spellingsOf = (values: Iterable<string>): ReadonlyArray<string> => 
   const spellings = new Set<string>()
   for (const value of values) {
     const trimmed = value.trim()
-    for (const spelling of [value, trimmed, JSON.stringify(trimmed).slice(1, -1), ...urlSpellingsOf(trimmed)]) {
+    for (const spelling of [value, trimmed, ...jsonSpellingsOf(trimmed), ...urlSpellingsOf(trimmed)]) {
       if (spelling.length >= shortest) spellings.add(spelling)
     }
   }
   return [...spellings]
 }
+
+/** PHP writes slashes with a backslash, too; it and Python write nothing but ASCII. */
+const jsonSpellingsOf = (text: string): ReadonlyArray<string> => {
+  const plain = JSON.stringify(text).slice(1, -1)
+  const escaped = plain.replaceAll("/", "\\/")
+  return [plain, escaped, inAscii(plain), inAscii(escaped)]
+}
+
+const inAscii = (text: string): string =>
+  text.replace(/[\u0080-\uffff]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
 /** The whole of a text. */
 export const without = (text: string, secrets: ReadonlyArray<string>): string =>

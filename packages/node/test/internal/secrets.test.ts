@@ -26,6 +26,18 @@ describe("Secrets", () => {
     assert.strictEqual(show(["\ud800hunter2"], "\ud800hunter2"), "<redacted>")
   })
 
+  it("are covered as other programs write them: PHP and Python in JSON, forms and paths in URLs", () => {
+    const secret = "ab/c+d é\"f"
+    const written = [
+      `ab\\/c+d é\\"f`,
+      `ab\\/c+d \\u00e9\\"f`,
+      `ab/c+d \\u00e9\\"f`,
+      "ab%2Fc%2Bd+%C3%A9%22f",
+      "ab/c+d%20%C3%A9%22f"
+    ]
+    for (const spelling of written) assert.strictEqual(show([secret], `x ${spelling} y`), "x <redacted> y")
+  })
+
   it("are not words of less than six characters", () => {
     assert.strictEqual(show(["dumb", ""], "TERM is dumb"), "TERM is dumb")
   })

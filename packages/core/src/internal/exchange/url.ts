@@ -45,10 +45,11 @@ export const parse = (text: string): Target | undefined => {
   return { url, authorization }
 }
 
-/** How a text may be written in a URL, where that is another way. @internal */
+/** How a text may be written in a URL, or in a form, where that is another way. @internal */
 export const spellingsOf = (text: string): ReadonlyArray<string> => {
   try {
-    return [encodeURI(text), encodeURIComponent(text)].filter((_) => _ !== text)
+    const inForm = new URLSearchParams([["", text]]).toString().slice(1)
+    return [encodeURI(text), encodeURIComponent(text), inForm].filter((_) => _ !== text)
   } catch {
     // Half of a surrogate pair can't be written in a URL.
     return []

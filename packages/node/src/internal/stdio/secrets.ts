@@ -76,15 +76,25 @@ export class Secrets {
 /** As it is, and as programs write it: in JSON, in a URL, without the end of its last line. */
 const spellingsOf = (value: string): ReadonlyArray<string> => {
   const trimmed = value.trim()
-  return [value, trimmed, JSON.stringify(trimmed).slice(1, -1), encoded(trimmed)]
+  return [value, trimmed, ...inJson(trimmed), ...inUrl(trimmed)]
 }
 
-const encoded = (value: string): string => {
+/** PHP writes slashes with a backslash, too; it and Python write nothing but ASCII. */
+const inJson = (text: string): ReadonlyArray<string> => {
+  const plain = JSON.stringify(text).slice(1, -1)
+  const escaped = plain.replaceAll("/", "\\/")
+  return [plain, escaped, inAscii(plain), inAscii(escaped)]
+}
+
+const inAscii = (text: string): string =>
+  text.replace(/[\u0080-\uffff]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
+const inUrl = (text: string): ReadonlyArray<string> => {
   try {
-    return encodeURIComponent(value)
+    return [encodeURI(text), encodeURIComponent(text), new URLSearchParams([["", text]]).toString().slice(1)]
   } catch {
     // Half of a surrogate pair can't be written in a URL.
-    return value
+    return []
   }
 }
 
