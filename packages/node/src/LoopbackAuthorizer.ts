@@ -2,7 +2,8 @@
  * The `Authorizer` for a program on the machine of its user: a page is opened in a browser, which comes back to a socket
  * of ours.
  *
- * Owns: that socket, on the loopback interface and for one authorization, and how the user learns of the page.
+ * Owns: that socket, on the loopback interface and for as long as an authorization needs it, and how the user learns of the
+ * page.
  * May not touch: tokens, and the browser once it is open.
  *
  * | the redirect URI of the server's client | where we listen                                          |
@@ -11,6 +12,7 @@
  * | was registered before                   | there; if the port is in use, at another one             |
  * | there is none                           | at `http://127.0.0.1:<a free port>/callback`, or below   |
  *
+ * Servers that have one address may be authorized at the same time: what comes back is for whom its `state` is expected.
  * An authorization server that does not say who it is when the browser comes back (RFC 9207) has a path of its own there.
  * What comes to another path, or without the expected `state`, is answered with a page that says so, and waiting goes on.
  *
@@ -75,10 +77,11 @@ export const openBrowser = (request: AuthorizationRequest): Effect.Effect<void> 
 export const make = (options: Options = {}): Context.Tag.Service<Authorizer> => {
   const { timeout } = Durations.positive("<loopback authorizer>", { timeout: options.timeout ?? "5 minutes" })
   const open = options.open ?? printUrl
+  const listen = CallbackServer.make()
 
   return {
     listen: (redirect) =>
-      Effect.map(listening(redirect), ({ answer, redirectUri }): Callback => ({
+      Effect.map(listening(listen, redirect), ({ answer, redirectUri }): Callback => ({
         redirectUri,
         authorize: (request) => {
           const url = webPage(request.url)
@@ -113,6 +116,7 @@ export const layer: {
   Layer.effect(Authorizer, Durations.made(() => make(options))) as Layer.Layer<Authorizer>
 
 const listening = (
+  listen: CallbackServer.Listen,
   redirect: Redirect
 ): Effect.Effect<CallbackServer.CallbackServer, McpError.McpError, Scope.Scope> => {
   const registered = redirect.registered === undefined ? undefined : addressOf(redirect.registered)
@@ -126,15 +130,15 @@ const listening = (
     invalid(redirect.server, problemOf(address, error))
   if (registered === undefined) {
     const anywhere = { host: "127.0.0.1", port: 0, path: redirect.path ?? "/callback" }
-    return Effect.mapError(CallbackServer.listen(anywhere), failed(anywhere))
+    return Effect.mapError(listen(anywhere), failed(anywhere))
   }
-  return CallbackServer.listen(registered).pipe(
+  return listen(registered).pipe(
     Effect.map((server) => ({ ...server, redirectUri: redirect.registered ?? server.redirectUri })),
     Effect.mapError(failed(registered)),
     Effect.catchAll((error) =>
       redirect.fixed
         ? Effect.fail(error)
-        : Effect.mapError(CallbackServer.listen({ ...registered, port: 0 }), failed(registered))
+        : Effect.mapError(listen({ ...registered, port: 0 }), failed(registered))
     )
   )
 }

@@ -5,6 +5,7 @@ import { AuthFixture, HttpFixture, LeakCheck } from "@mcp-runtime/testing"
 import { Clock, Effect, Exit, Scope, Stream, TestClock } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { closedPort } from "../../core/test/exchangeServer.js"
 import * as LoopbackAuthorizer from "../src/LoopbackAuthorizer.js"
 import { awaitState, config, connect, echo, nobody, program, withServer } from "./internal/auths.js"
 import { turn } from "./internal/wire.js"
@@ -52,6 +53,21 @@ describe("authorization of a connection", () => {
           new Set(["mcp ok"])
         )
       })))
+
+  it.live("two servers whose client has one redirectPort are authorized at the same time", () =>
+    withServer({}, (server, path) =>
+      Effect.gen(function*() {
+        const other = yield* AuthFixture.make()
+        const redirectPort = yield* closedPort
+        const auth = { type: "oauth", redirectPort } as const
+        const connections = [
+          yield* connect(server, { name: "mail", auth }),
+          yield* connect(other, { name: "wiki", auth })
+        ]
+        const errors = yield* Effect.forEach(connections, (_) => errorOf(echo(_)), { concurrency: 2 })
+        assert.deepStrictEqual(errors.map((_) => _._tag), ["Unauthorized", "Unauthorized"])
+        for (const connection of connections) yield* awaitState(connection, "Ready")
+      }).pipe(Effect.provide(program(path)))))
 
   it.live("without an Authorizer the page can be visited later, and another program finishes", () =>
     withServer({}, (server, path) =>

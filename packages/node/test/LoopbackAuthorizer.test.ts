@@ -237,6 +237,34 @@ describe("LoopbackAuthorizer", () => {
       }
     })))
 
+  it.live("several at one address at the same time: each has the answer with its own state; the last one closes it", () =>
+    LeakCheck.scoped(Effect.gen(function*() {
+      const { listen } = LoopbackAuthorizer.make({ open: () => Effect.void })
+      const free = yield* Effect.scoped(Effect.map(listen(anywhere), (_) => new URL(_.redirectUri).origin))
+      const one = yield* Scope.make()
+      const other = yield* Scope.make()
+      const begin = (server: string, path: string, scope: Scope.Scope) =>
+        Effect.gen(function*() {
+          const callback = yield* listen({ server, registered: `${free}${path}`, fixed: true })
+          return yield* Effect.forkScoped(callback.authorize({ ...requestOf(callback), server, state: server }))
+        }).pipe(Scope.extend(scope))
+      const mail = yield* begin("mail", "/back", one)
+      const wiki = yield* begin("wiki", "/back", other)
+      const news = yield* begin("news", "/news", other)
+      yield* Effect.yieldNow()
+      assert.strictEqual((yield* come(`${free}/back`, "code=n&state=news")).status, 400)
+      assert.strictEqual((yield* come(`${free}/back`, "code=w&state=wiki")).status, 200)
+      assert.include(yield* Fiber.join(wiki), "code=w")
+      assert.strictEqual((yield* come(`${free}/back`, "code=w&state=wiki")).status, 400)
+      yield* Scope.close(other, Exit.void)
+      assert.isTrue(Exit.isInterrupted(yield* Fiber.await(news)))
+      assert.strictEqual((yield* come(`${free}/news`, "code=n&state=news")).status, 404)
+      assert.strictEqual((yield* come(`${free}/back`, "code=m&state=mail")).status, 200)
+      assert.include(yield* Fiber.join(mail), "code=m")
+      yield* Scope.close(one, Exit.void)
+      yield* isRefused(free)
+    })))
+
   it.scopedLive("the page is printed to the standard error; what is no web page is never opened", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []

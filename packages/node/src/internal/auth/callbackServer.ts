@@ -1,15 +1,16 @@
 /**
- * The server that a browser comes back to.
+ * The servers that browsers come back to.
  *
- * Owns: one listening socket on this machine, from opening it until its scope closes, and which request is the answer.
+ * Owns: listening sockets on this machine, each from when somebody wants its port until nobody does, and which request is the
+ * answer to whom. Several may want one address at the same time: a client that was made before has one for all its servers.
  * May not touch: what the answer means.
  *
  * | request                                         | is answered | and            |
  * |-------------------------------------------------|-------------|----------------|
- * | not for the host of the redirect URI            | 400         | nothing        |
+ * | not for the host of a redirect URI              | 400         | nothing        |
  * | not for its path                                | 404         | nothing        |
  * | not GET                                         | 405         | nothing        |
- * | before `answer`, or without the expected `state` | 400        | nothing        |
+ * | before `answer`, or without an expected `state` | 400         | nothing        |
  * | the first one with it                           | 200         | is the answer  |
  * | every later one                                 | 400         | nothing        |
  */
@@ -34,50 +35,97 @@ export interface CallbackServer {
   readonly answer: (state: string) => Effect.Effect<string>
 }
 
+export type Listen = (address: Address) => Effect.Effect<CallbackServer, NodeJS.ErrnoException, Scope.Scope>
+
+/** Somebody who waits for a browser. */
+interface Place {
+  readonly origin: string
+  readonly path: string
+  readonly answered: Deferred.Deferred<string>
+  expected: string | undefined
+}
+
+interface Listening {
+  readonly server: Http.Server
+  readonly places: Set<Place>
+}
+
 /** Much more than a code, a state and an issuer need. */
 const maxHeaderSize = 16 * 1024
 
 const maxConnections = 32
 
-export const listen = (address: Address): Effect.Effect<CallbackServer, NodeJS.ErrnoException, Scope.Scope> =>
-  Effect.gen(function*() {
-    const answered = yield* Deferred.make<string>()
-    let expected: string | undefined
-    let origin = ""
+export const make = (): Listen => {
+  const shared = new Map<string, Listening>()
+  // One is not opened before the last one at its port is closed.
+  const inTurn = Effect.unsafeMakeSemaphore(1).withPermits(1)
 
-    const judge = (request: Http.IncomingMessage): Page.Page | { readonly url: URL } => {
-      if (`http://${request.headers.host}` !== origin) return Page.unexpected
-      const url = parse(request.url ?? "", origin)
-      if (url?.origin !== origin || url.pathname !== address.path) return Page.notFound
-      if (request.method !== "GET") return Page.notAllowed
-      const states = url.searchParams.getAll("state")
-      return expected === undefined || states.length !== 1 || states[0] !== expected ? Page.unexpected : { url }
-    }
-
-    const server = Http.createServer({ maxHeaderSize, keepAliveTimeout: 0 }, (request, response) => {
-      request.on("error", ignore).resume()
-      response.on("error", ignore)
-      const verdict = judge(request)
-      if (!("url" in verdict)) return show(response, verdict)
-      expected = undefined
-      // The program may end as soon as it has the answer: the person should see the page before.
-      response.once("close", () => Deferred.unsafeDone(answered, Effect.succeed(verdict.url.href)))
-      show(response, verdict.url.searchParams.has("error") ? Page.declined : Page.done)
+  const enter = (address: Address) =>
+    Effect.gen(function*() {
+      const answered = yield* Deferred.make<string>()
+      const host = address.host === "[::1]" ? "::1" : "127.0.0.1"
+      const listening = shared.get(`${host} ${address.port}`) ?? (yield* opened(host, address.port))
+      const { port } = listening.server.address() as AddressInfo
+      shared.set(`${host} ${port}`, listening)
+      // Without the port if it is 80, as browsers write it.
+      const { origin } = new URL(`http://${address.host}:${port}`)
+      const place: Place = { origin, path: address.path, answered, expected: undefined }
+      listening.places.add(place)
+      const leave = Effect.suspend(() => {
+        listening.places.delete(place)
+        if (listening.places.size > 0) return Effect.void
+        shared.delete(`${host} ${port}`)
+        return closed(listening.server)
+      })
+      return { place, leave }
     })
-    server.maxConnections = maxConnections
-    yield* Effect.acquireRelease(opened(server, address), () => closed(server))
-    // Without the port if it is 80, as browsers write it.
-    origin = new URL(`http://${address.host}:${(server.address() as AddressInfo).port}`).origin
 
-    return {
-      redirectUri: `${origin}${address.path}`,
-      answer: (state) =>
-        Effect.suspend(() => {
-          expected = state
-          return Deferred.await(answered)
-        })
-    }
+  return (address) =>
+    Effect.map(
+      Effect.acquireRelease(inTurn(enter(address)), ({ leave }) => inTurn(leave)),
+      ({ place }) => ({
+        redirectUri: `${place.origin}${place.path}`,
+        answer: (state) =>
+          Effect.suspend(() => {
+            place.expected = state
+            return Deferred.await(place.answered)
+          })
+      })
+    )
+}
+
+const opened = (host: string, port: number): Effect.Effect<Listening, NodeJS.ErrnoException> => {
+  const places = new Set<Place>()
+  const server = Http.createServer({ maxHeaderSize, keepAliveTimeout: 0 }, (request, response) => {
+    request.on("error", ignore).resume()
+    response.on("error", ignore)
+    const verdict = judge(request, [...places])
+    if (!("url" in verdict)) return show(response, verdict)
+    const { place, url } = verdict
+    place.expected = undefined
+    // The program may end as soon as it has the answer: the person should see the page before.
+    response.once("close", () => Deferred.unsafeDone(place.answered, Effect.succeed(url.href)))
+    show(response, url.searchParams.has("error") ? Page.declined : Page.done)
   })
+  server.maxConnections = maxConnections
+  return Effect.as(listen(server, host, port), { server, places })
+}
+
+const judge = (
+  request: Http.IncomingMessage,
+  all: ReadonlyArray<Place>
+): Page.Page | { readonly place: Place; readonly url: URL } => {
+  const origin = `http://${request.headers.host}`
+  const here = all.filter((_) => _.origin === origin)
+  if (here.length === 0) return Page.unexpected
+  const url = parse(request.url ?? "", origin)
+  const places = here.filter(({ path }) => url?.origin === origin && url.pathname === path)
+  if (url === undefined || places.length === 0) return Page.notFound
+  if (request.method !== "GET") return Page.notAllowed
+  const [state, ...others] = url.searchParams.getAll("state")
+  const place = places.find(({ expected }) => expected !== undefined && expected === state && others.length === 0)
+  return place === undefined ? Page.unexpected : { place, url }
+}
 
 const ignore = () => {}
 
@@ -94,11 +142,10 @@ const show = (response: Http.ServerResponse, page: Page.Page): void => {
   response.end(Page.html(page))
 }
 
-const opened = (server: Http.Server, address: Address) =>
+const listen = (server: Http.Server, host: string, port: number) =>
   Effect.async<void, NodeJS.ErrnoException>((resume) => {
     server.once("error", (error) => resume(Effect.fail(error)))
-    const host = address.host === "[::1]" ? "::1" : "127.0.0.1"
-    server.listen({ port: address.port, host, exclusive: true }, () => {
+    server.listen({ port, host, exclusive: true }, () => {
       // From here on, errors are those of accepting a connection, which the browser sees.
       server.removeAllListeners("error").on("error", ignore)
       resume(Effect.void)
