@@ -16,6 +16,7 @@ import * as McpRuntime from "@mcp-runtime/core/McpRuntime"
 import type * as McpTransport from "@mcp-runtime/core/McpTransport"
 import * as FileTokens from "@mcp-runtime/node/FileTokens"
 import * as NodeMcp from "@mcp-runtime/node/NodeMcp"
+import * as NodeSecrets from "@mcp-runtime/node/NodeSecrets"
 import * as UndiciExchange from "@mcp-runtime/node/UndiciExchange"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -54,6 +55,7 @@ export interface Options {
  */
 export const auth: Layer.Layer<McpAuth.McpAuth> = McpAuth.layer.pipe(
   Layer.provide(FileTokens.layer()),
+  Layer.provide(NodeSecrets.layer()),
   Layer.provide(UndiciExchange.layer)
 )
 

@@ -8,10 +8,16 @@ import { type Home, home } from "./internal/cli.js"
 const limit = 90_000
 
 /** Runs `auth` with a person who visits the page that is printed. */
-const authorize = (here: Home, server: AuthFixture.AuthFixture, args: ReadonlyArray<string>) =>
+const authorize = (
+  here: Home,
+  server: AuthFixture.AuthFixture,
+  args: ReadonlyArray<string>,
+  env: { readonly [name: string]: string } = {}
+) =>
   Effect.gen(function*() {
     const page = yield* Deferred.make<string>()
     const running = yield* Effect.fork(here.run(["auth", ...args, "--no-browser"], {
+      env,
       onStderr: (stderr) => {
         const [url] = /http:\/\/127\.0\.0\.1\S+(?=\s)/.exec(stderr) ?? []
         if (url !== undefined) Deferred.unsafeDone(page, Effect.succeed(url))
@@ -56,6 +62,36 @@ describe("mcp-runtime auth", () => {
 
         const shown = [before, authorized, after, forgotten, again].map((_) => _.stdout + _.stderr).join("\n")
         for (const secret of server.secrets) assert.notInclude(shown, secret)
+      }),
+    limit
+  )
+
+  it.scopedLive(
+    "references are looked up, as everywhere: of the place, of the client, and anew for each assertion",
+    () =>
+      Effect.gen(function*() {
+        const here = yield* home
+        const server = yield* AuthFixture.make({ clients: [{ id: "agents", secret: "canary-client-secret" }] })
+        const url = server.url.replace(/^http:\/\/[^/]*/, "${WHERE}")
+        const { issuer } = server
+        const assertion = { command: "printf %s canary-assertion" }
+        here.servers({
+          person: { url, auth: { type: "oauth", clientId: "${ID}", clientSecret: { env: "SECRET" }, issuer } },
+          workload: {
+            url,
+            auth: { type: "jwtBearer", clientId: "agents", clientSecret: { env: "SECRET" }, assertion, issuer }
+          }
+        })
+        const env = { WHERE: new URL(server.url).origin, ID: "agents", SECRET: "canary-client-secret" }
+
+        const asked = yield* authorize(here, server, ["person", "--json"], env)
+        assert.strictEqual(asked.code, 0, asked.stderr)
+        const called = yield* here.run(["call", "person__echo", "text=hi"], { env })
+        assert.strictEqual(called.code, 0, called.stderr)
+        const unattended = yield* here.run(["call", "workload__echo", "text=hi"], { env })
+        assert.strictEqual(unattended.code, 0, unattended.stderr)
+        assert.strictEqual(server.count("token", (_) => _.parameters.get("assertion") === "canary-assertion"), 1)
+        for (const { stderr, stdout } of [asked, called, unattended]) assert.notInclude(stdout + stderr, "canary")
       }),
     limit
   )
