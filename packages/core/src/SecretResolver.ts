@@ -99,7 +99,7 @@ const missing = (what: string): Effect.Effect<never, SecretUnavailable> =>
     new SecretUnavailable({
       reason: "Failed",
       problem:
-        `${what} can't be used here; provide a SecretResolver that can, such as NodeMcp.layer of @mcp-runtime/node`
+        `${what} can't be used here; provide a SecretResolver that can, such as NodeSecrets.layer of @mcp-runtime/node`
     })
   )
 

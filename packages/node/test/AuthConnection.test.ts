@@ -54,6 +54,24 @@ describe("authorization of a connection", () => {
         )
       })))
 
+  it.live("an assertion is looked up anew by whoever has looked up the configuration", () =>
+    withServer({ clients: [{ id: "agents", secret: "canary-secret" }] }, (server, path) =>
+      Effect.gen(function*() {
+        const connection = yield* connect(server, {
+          auth: {
+            type: "jwtBearer",
+            clientId: "agents",
+            clientSecret: "canary-secret",
+            assertion: { command: "printf %s canary-assertion" },
+            issuer: server.issuer
+          }
+        })
+        assert.include(text(yield* echo(connection, "hello")), "hello")
+        yield* server.expireTokens
+        assert.include(text(yield* echo(connection, "again")), "again")
+        assert.strictEqual(server.count("token", (_) => _.parameters.get("assertion") === "canary-assertion"), 2)
+      }).pipe(Effect.provide(program(path, nobody)))))
+
   it.live("two servers whose client has one redirectPort are authorized at the same time", () =>
     withServer({}, (server, path) =>
       Effect.gen(function*() {

@@ -201,7 +201,7 @@ describe("what is opened", () => {
       assert.strictEqual(problems["env.A"], "what looks it up has failed in an unexpected way")
       assert.strictEqual(problems["env.C"], problems["env.A"])
       assert.include(problems["env.B"], "no text")
-      assert.include(problems["env.D"], "NodeMcp.layer")
+      assert.include(problems["env.D"], "NodeSecrets.layer")
       assert.notInclude(JSON.stringify(problems), "canary")
     }))
 

@@ -5,12 +5,10 @@
  * again once it was refused.
  * May not touch: what is kept.
  */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as McpConfig from "../../McpConfig.js"
 import type * as McpError from "../../McpError.js"
-import type * as SecretResolver from "../../SecretResolver.js"
 import * as Expand from "../config/expand.js"
 import * as Subject from "../config/subject.js"
 import * as Identity from "./identity.js"
@@ -75,8 +73,6 @@ export class Applications {
   /** The newest last. */
   private readonly refused = new Set<string>()
 
-  constructor(private readonly secrets: Context.Tag.Service<SecretResolver.SecretResolver>) {}
-
   /** New tokens, for one or two requests. */
   tokens(
     requests: Requests,
@@ -122,7 +118,7 @@ export class Applications {
     use: (value: string) => Effect.Effect<A, McpError.McpError | Rejected>
   ): Effect.Effect<A, McpError.McpError | Rejected> {
     const { server } = requests
-    return Effect.flatMap(Expand.renewed(server, field, configured, this.secrets), (text) => {
+    return Effect.flatMap(Expand.renewed(server, field, configured), (text) => {
       const value = text.trim()
       if (!bearerToken.test(value)) {
         return Effect.fail(Reasons.misconfigured(server, field, "must be a JWT: printable, without spaces"))

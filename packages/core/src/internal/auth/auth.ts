@@ -114,13 +114,13 @@ const background: Effect.Effect<Fork, never, Scope.Scope> = Effect.map(
 const keep = (
   config: McpConfig.AnyHttpConfig,
   key: string,
-  { authorizer, exchange, secrets, store }: Parts,
+  { authorizer, exchange, store }: Parts,
   clock: Clock.Clock,
   fork: Fork
 ): Kept => {
   const witness = new Witness(Applications.credentialsOf(config.auth))
   const vault = new Vault(config.name, key, store, witness, () => keeper.changed())
-  const errands = new Errands(config, vault, exchange, secrets, witness)
+  const errands = new Errands(config, vault, exchange, witness)
   const keeper: Keeper = new Keeper(errands, clock, () => asking)
   const asking = new Asking(keeper, authorizer, fork)
   return { keeper, asking, finishing: Effect.unsafeMakeSemaphore(1) }

@@ -14,7 +14,6 @@ import type { HttpExchange } from "../../HttpExchange.js"
 import type { Redirect } from "../../McpAuth.js"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
-import type * as SecretResolver from "../../SecretResolver.js"
 import * as AuthSchema from "../config/auth.js"
 import * as Errors from "../engine/errors.js"
 import * as Applications from "./application.js"
@@ -74,16 +73,14 @@ export class Errands {
   /** What no error may show. */
   readonly exposed = new Exposed()
   private readonly nonces = new Dpop.Nonces()
-  private readonly applications: Applications.Applications
+  private readonly applications = new Applications.Applications()
 
   constructor(
     config: McpConfig.AnyHttpConfig,
     readonly vault: Vault,
     private readonly exchange: Context.Tag.Service<HttpExchange>,
-    secrets: Context.Tag.Service<SecretResolver.SecretResolver>,
     private readonly witness: Witness
   ) {
-    this.applications = new Applications.Applications(secrets)
     this.config = config
     this.url = Urls.ofServer(config.url)
   }

@@ -48,24 +48,24 @@ const known = new WeakMap<Redacted.Redacted<string>, Deferred>()
 /** What is behind a decoded value; nothing where it is the value itself. */
 export const of = (value: Redacted.Redacted<string>): Deferred | undefined => known.get(value)
 
-/** A place to look at, with what its references mean there. */
-export interface Source<Expand> {
+/** A place to look at, and how that was looked at. */
+export interface Source<Lookup> {
   readonly deferred: Deferred
-  readonly expand: Expand
+  readonly lookup: Lookup
 }
 
 const sources = new WeakMap<Redacted.Redacted<string>, Source<unknown>>()
 
 /** A value as it is now. */
-export const found = <Expand>(text: string, source: Source<Expand>): Redacted.Redacted<string> => {
+export const found = <Lookup>(text: string, source: Source<Lookup>): Redacted.Redacted<string> => {
   const made = Redacted.make(text)
   sources.set(made, source)
   return made
 }
 
 /** Where a value was found that may be another one now; nothing where it always stays the same. */
-export const sourceOf = <Expand>(value: Redacted.Redacted<string>): Source<Expand> | undefined =>
-  sources.get(value) as Source<Expand> | undefined
+export const sourceOf = <Lookup>(value: Redacted.Redacted<string>): Source<Lookup> | undefined =>
+  sources.get(value) as Source<Lookup> | undefined
 
 /** The text tells equal ones from others. Nothing that is started or sent may hold a NUL character. */
 const standIn = (text: string, deferred: Deferred): Redacted.Redacted<string> => {

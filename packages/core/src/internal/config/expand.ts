@@ -44,6 +44,12 @@ interface Field {
   readonly set: (text: string) => void
 }
 
+/** By whom it was looked up, with what its references mean there. */
+interface Looked {
+  readonly resolver: Context.Tag.Service<SecretResolver.SecretResolver>
+  readonly expand: McpConfig.Expand | undefined
+}
+
 /** How many are looked up at once. */
 const concurrency = 16
 
@@ -56,7 +62,7 @@ export const resolve = (
   resolver: Context.Tag.Service<SecretResolver.SecretResolver>
 ): Effect.Effect<Resolved, McpError.ConfigInvalid> =>
   Effect.gen(function*() {
-    const { draft, fields } = draftOf(config)
+    const { draft, fields } = draftOf(config, resolver)
     const lookup = new Lookup(resolver, config.expand)
     const texts = new Map<string, string>()
     const problems: Array<McpError.ConfigProblem> = []
@@ -86,19 +92,22 @@ export const resolve = (
     }
   })
 
-/** The value of now, of a field that is looked up each time that it is needed. Bounded, whatever looks it up. */
+/**
+ * The value of now, of a field that is looked up each time that it is needed: by whoever has looked it up before. Bounded,
+ * whoever that is.
+ */
 export const renewed = (
   server: string,
   path: string,
-  value: Redacted.Redacted<string>,
-  resolver: Context.Tag.Service<SecretResolver.SecretResolver>
+  value: Redacted.Redacted<string>
 ): Effect.Effect<string, McpError.ConfigInvalid> =>
   Effect.suspend(() => {
-    const source = Deferred.sourceOf<McpConfig.Expand | undefined>(value)
+    const source = Deferred.sourceOf<Looked>(value)
     if (source === undefined) return Effect.succeed(Redacted.value(value))
     const field = { path, source: source.deferred, isPlace: false, set: () => {} }
     const fail = (problem: string) => Effect.fail(invalid(server, [{ field: path, problem }]))
-    const found = Effect.sandbox(new Lookup(resolver, source.expand).find(field))
+    const { expand, resolver } = source.lookup
+    const found = Effect.sandbox(new Lookup(resolver, expand).find(field))
     return inTime(found, renewedWithin, () => Effect.fail("slow" as const)).pipe(
       Effect.catchAll((cause) => {
         if (cause === "slow") return fail(`could not be looked up within ${renewedWithin}`)
@@ -129,7 +138,7 @@ interface Draft {
   readonly draft: () => object
 }
 
-const draftOf = (config: McpConfig.ServerConfig): Draft => {
+const draftOf = (config: McpConfig.ServerConfig, resolver: Looked["resolver"]): Draft => {
   const fields: Array<Field> = []
   const expands = config.expand !== undefined
   const plain = (path: string, text: string, isPlace = false): () => string => {
@@ -147,13 +156,13 @@ const draftOf = (config: McpConfig.ServerConfig): Draft => {
     let value = given
     const source = Deferred.of(given)
     if (source !== undefined) {
-      const { expand } = config
+      const lookup: Looked = { resolver, expand: config.expand }
       fields.push({
         path,
         source,
         isPlace: false,
         isRenewed,
-        set: (found) => value = isRenewed ? Deferred.found(found, { deferred: source, expand }) : Redacted.make(found)
+        set: (found) => value = isRenewed ? Deferred.found(found, { deferred: source, lookup }) : Redacted.make(found)
       })
     }
     return () => value
