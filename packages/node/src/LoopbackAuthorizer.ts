@@ -41,7 +41,7 @@ export interface Options {
    * interrupted when the browser has come back, and when nobody waits any more.
    */
   readonly open?: ((request: AuthorizationRequest) => Effect.Effect<void>) | undefined
-  /** How long the user may take. Positive and finite. 5 minutes by default. */
+  /** How long the user may take. Positive and finite. 5 minutes by default; `McpAuth` gives them 10 at most. */
   readonly timeout?: Duration.DurationInput | undefined
 }
 
