@@ -319,6 +319,21 @@ describe("authorization of a connection", () => {
         assert.strictEqual(server.count("register"), 1)
       }).pipe(Effect.provide(program(path, nobody)))))
 
+  it.live("what replaces a refresh token is kept, also where the connection is closed before it has come", () =>
+    withServer({}, (server, path) =>
+      Effect.gen(function*() {
+        yield* authorized(server, path)
+        yield* server.expireTokens
+        yield* Effect.gen(function*() {
+          yield* Effect.fork(Effect.exit(Effect.flatMap(connect(server), echo)))
+          yield* server.awaitRequests((_) => _.some((_) => _.parameters.get("grant_type") === "refresh_token"))
+        }).pipe(Effect.scoped, Effect.provide(program(path, nobody)))
+        const connected = Effect.flatMap(connect(server), (_) => echo(_, "later"))
+        const result = yield* connected.pipe(Effect.scoped, Effect.provide(program(path, nobody)))
+        assert.include(text(result), "later")
+        assert.strictEqual(server.reuses(), 0)
+      })))
+
   it.live("a client that the authorization server has forgotten registers again", () =>
     withServer({}, (server, path) =>
       Effect.gen(function*() {

@@ -55,6 +55,22 @@ export const closeApart = (scope: Scope.CloseableScope, exit: Exit.Exit<unknown,
     (fiber) => Effect.flatten(Fiber.await(fiber))
   )
 
+/**
+ * The effect in a fiber of its own, which whoever is interrupted gives so much more time to come to its end: for what is lost
+ * where its answer is.
+ */
+export const endingWithin = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  grace: Duration.DurationInput
+): Effect.Effect<A, E, R> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Effect.forkDaemon(Effect.interruptible(effect)), (fiber) =>
+      Effect.onInterrupt(
+        restore(Fiber.join(fiber)),
+        () => Effect.zipRight(within(Fiber.await(fiber), grace), Fiber.interrupt(fiber))
+      ))
+  )
+
 /** How long what an application has given to us may take to end, when a session ends. */
 export const handlersEndWithin: Duration.DurationInput = "1 second"
 

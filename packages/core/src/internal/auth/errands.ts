@@ -16,6 +16,7 @@ import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import * as AuthSchema from "../config/auth.js"
 import * as Errors from "../engine/errors.js"
+import { endingWithin } from "../within.js"
 import * as Applications from "./application.js"
 import * as Authorities from "./authority.js"
 import type { Authority } from "./authority.js"
@@ -50,6 +51,8 @@ export interface Found {
 const nobodyListens = "http://127.0.0.1:33418"
 
 const pageLasts = 10 * 60_000
+/** Of a request that was sent when the last one who wanted it has gone. */
+const answerWithin = "1 second"
 const probeTime = 10_000
 
 /** An authorization server that does not say is to be refused; some known ones forget to, so the user may vouch for one. */
@@ -247,16 +250,16 @@ export class Errands {
     tokens: Records.Tokens & { readonly refresh: Redacted.Redacted<string> },
     binding: Dpop.Binding
   ): Effect.Effect<boolean, McpError.McpError> {
-    return Tokens.refreshed(requests, { ...tokens, client: this.withSecret(tokens.client) }, binding).pipe(
-      Effect.matchEffect({
-        onSuccess: (next) => Effect.as(this.vault.save({ ...this.vault.known, tokens: next }), true),
-        onFailure: (error) =>
-          error._tag === "Rejected"
-            ? this.refreshRefused(error, tokens.client)
-            : Effect.fail(error)
-      }),
-      (_) => this.said(_)
-    )
+    const asked = Tokens.refreshed(requests, { ...tokens, client: this.withSecret(tokens.client) }, binding)
+    const kept = Effect.matchEffect(asked, {
+      onSuccess: (next) => Effect.as(this.vault.save({ ...this.vault.known, tokens: next }), true),
+      onFailure: (error) =>
+        error._tag === "Rejected"
+          ? this.refreshRefused(error, tokens.client)
+          : Effect.fail(error)
+    })
+    // Where each use replaces it, whoever leaves without the answer has to be authorized anew.
+    return this.said(endingWithin(kept, answerWithin))
   }
 
   /** The secret of a configured client is that of the configuration, which may have changed. */
