@@ -42,9 +42,11 @@ type Bytes = ReadonlyArray<number>
 
 const bare = (hostname: string): string => hostname.replace(/\.$/, "")
 
-const isPrivateIpv4 = ([a = 0, b = 0]: Bytes): boolean =>
+/** With what is set aside for protocols: a cloud has its metadata there. */
+const isPrivateIpv4 = ([a = 0, b = 0, c]: Bytes): boolean =>
   a === 0 || a === 10 || a === 127 || a >= 224 || (a === 100 && b >= 64 && b < 128) || (a === 169 && b === 254) ||
-  (a === 172 && b >= 16 && b < 32) || (a === 192 && b === 168) || (a === 198 && (b === 18 || b === 19))
+  (a === 172 && b >= 16 && b < 32) || (a === 192 && (b === 168 || (b === 0 && c === 0))) ||
+  (a === 198 && (b === 18 || b === 19))
 
 /** Unique to a site, of a link, of a site, for many, or for what a network translates by itself (RFC 8215). */
 const isPrivateIpv6 = ([a = 0, b, c]: ReadonlyArray<number>): boolean =>
@@ -69,13 +71,14 @@ const lastBytes = (groups: ReadonlyArray<number>): Bytes => bytesFrom(groups[6]!
 const isMapped = (groups: ReadonlyArray<number>): boolean =>
   groups.slice(0, 5).every((_) => _ === 0) && groups[5] === 0xffff
 
-/** The IPv4 address that one of IPv6 stands for: mapped, compatible, translated (RFC 6052), or by 6to4. */
+/** The IPv4 address that one of IPv6 stands for: mapped, compatible, translated (RFC 6052, RFC 2765), or by 6to4. */
 const embedded = (groups: ReadonlyArray<number>): Bytes | undefined => {
   const [a, b, c] = groups
   if (a === 0x2002) return bytesFrom(b!, c!)
   const isTranslated = a === 0x64 && b === 0xff9b && groups.slice(2, 6).every((_) => _ === 0)
+  const isOfStateless = groups.slice(0, 4).every((_) => _ === 0) && groups[4] === 0xffff && groups[5] === 0
   const isCompatible = groups.slice(0, 6).every((_) => _ === 0)
-  return isTranslated || isCompatible || isMapped(groups) ? lastBytes(groups) : undefined
+  return isTranslated || isOfStateless || isCompatible || isMapped(groups) ? lastBytes(groups) : undefined
 }
 
 /** Whoever is in between can read what is sent there. A proxy elsewhere is in between, also on the way to this machine. */
