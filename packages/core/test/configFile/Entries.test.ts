@@ -340,7 +340,13 @@ describe("secrets in files of a project", () => {
     [{ url: "https://a.example", tls: { passphrase: canary } }, "tls.passphrase"],
     [{ command: "npx", env: { GITHUB_TOKEN: canary } }, "env.GITHUB_TOKEN"],
     [{ command: "npx", args: [`--api-key=${canary}`] }, "args.0"],
-    [{ command: "npx", args: ["--token", canary] }, "args.1"]
+    [{ command: "npx", args: ["--token", canary] }, "args.1"],
+    [{ command: "docker", args: ["run", "-e", `GITHUB_TOKEN=${canary}`, "image"] }, "args.2"],
+    [{ command: "docker", args: ["run", `--env=GITHUB_TOKEN=${canary}==`] }, "args.1"],
+    [{ command: "npx", args: ["remote", "--header", `Authorization: Bearer ${canary}`] }, "args.2"],
+    [{ command: "npx", args: ["remote", `--header=X-Api-Key:${canary}`] }, "args.1"],
+    [{ command: "npx", args: ["remote", `https://a.example/mcp?api_key=${canary}`] }, "args.1"],
+    [{ command: "npx", args: [`--db-url=mongodb+srv://user:${canary}@a.example/db`] }, "args.0"]
   ]
   const variables = new Map([
     ["env.GITHUB_TOKEN", "GITHUB_TOKEN"],
@@ -374,8 +380,24 @@ describe("secrets in files of a project", () => {
         { url: "https://a.example", headers: { Authorization: { env: "TOKEN" }, Accept2: "application/json" } },
         {
           command: "npx",
-          args: ["--token", "--verbose", "--key-file=/etc/key", "--max-tokens", "1000000"],
+          args: ["--token", "--verbose", "--key-file=/etc/key", "--max-tokens", "1000000", "-e", "TOKEN=${TOKEN}"],
           env: { MAX_TOKENS: "1000000", GOOGLE_APPLICATION_CREDENTIALS: "/etc/google.json", NODE_ENV: "production" }
+        },
+        {
+          command: "npx",
+          args: [
+            "remote",
+            "https://a.example/mcp?a=b",
+            "--header",
+            "Authorization:${AUTH}",
+            "-H",
+            "Accept: application/json"
+          ]
+        },
+        { command: "sh", args: ["-c", "TOKEN=$(cat /run/token) serve"] },
+        {
+          command: "docker",
+          args: ["run", "-e", "GITHUB_TOKEN", "-e", "TOKEN_FILE=/run/token", "Authorization: nothing"]
         }
       ]
     ) assert.deepStrictEqual(problemsOf(server, "project"), { isThere: true, problems: [] })

@@ -52,24 +52,44 @@ const variableIn = (field: string, name: string): string => {
   }
 }
 
-/** `--api-key=...`, or `--api-key` and what follows it. */
 const inArguments = (args: unknown): ReadonlyArray<Found> =>
   !Array.isArray(args) ? [] : args.flatMap((arg: unknown, i) => {
     const before: unknown = args[i - 1]
     const option = typeof before === "string" && SecretNames.isOption(before) ? before : undefined
-    const [name, value] = typeof arg === "string" && /^--?[\w-]+=/.test(arg)
-      ? [arg.slice(0, arg.indexOf("=")), arg.slice(arg.indexOf("=") + 1)]
-      : [option, arg]
-    return name !== undefined && SecretNames.isSecret(name) && isLiteral(value) &&
-        !value.startsWith("-") && !SecretNames.isPath(value)
+    return typeof arg === "string" &&
+        (isOfOption(arg, option) || isAssigned(arg) || isHeader(arg, option) || isUrl(arg))
       ? [{ field: `args.${i}`, variable: "TOKEN" }]
       : []
   })
 
+/** `--api-key=...`, or `--api-key` and what follows it. */
+const isOfOption = (arg: string, option: string | undefined): boolean => {
+  const [name, value] = /^--?[\w-]+=/.test(arg)
+    ? [arg.slice(0, arg.indexOf("=")), arg.slice(arg.indexOf("=") + 1)]
+    : [option, arg]
+  return name !== undefined && SecretNames.isSecret(name) && isLiteral(value) &&
+    !value.startsWith("-") && !SecretNames.isPath(value)
+}
+
+/** `API_KEY=...`, `--env=API_KEY=...`: one word, as a shell would do something with more. */
+const isAssigned = (arg: string): boolean => {
+  const [, name, value] = /^(?:--?[\w-]+=)?(\w+)=([^\s;&|<>()`$]+)$/.exec(arg) ?? []
+  return name !== undefined && SecretNames.isSecret(name) && isLiteral(value) && !SecretNames.isPath(value)
+}
+
+/** `--header "Authorization: ..."`, in one argument or in two. */
+const isHeader = (arg: string, before: string | undefined): boolean => {
+  const [, option, name, value] = /^(?:(--?[\w-]+)=)?([\w-]+)\s*:\s*(.*)$/s.exec(arg) ?? []
+  return name !== undefined && /^(?:-H|--headers?)$/.test(option ?? before ?? "") &&
+    SecretNames.isOfHeader(name) && isLiteral(value)
+}
+
+const isUrl = (arg: string): boolean => isSecretUrl(arg.replace(/^--?[\w-]+=/, ""))
+
 const isSecretUrl = (text: unknown): boolean => {
   if (typeof text !== "string" || text.length > 65_536) return false
   // The name of the user ends at the first colon, so that a text of colons costs no more than its length.
-  const password = /^[a-z]+:\/\/[^/?#@:]*:([^/?#]*)@/i.exec(text)?.[1]
+  const password = /^[a-z][a-z+]*:\/\/[^/?#@:]*:([^/?#]*)@/i.exec(text)?.[1]
   if (isLiteral(password)) return true
   const query = /\?([^#]*)/.exec(text)?.[1] ?? ""
   return query.split("&").some((part) => {
