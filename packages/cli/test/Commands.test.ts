@@ -184,7 +184,7 @@ describe("mcp-runtime", () => {
 
   it.scopedLive("call: what the configuration blocks can't be called, and says where", () =>
     Effect.gen(function*() {
-      const { run, servers } = yield* home
+      const { run, servers, write } = yield* home
       servers({ notes: { ...notes, tools: { block: ["crash"] }, approval: "always" } })
       const blocked = yield* run(["call", "crash"])
       assert.strictEqual(blocked.code, 2)
@@ -194,6 +194,10 @@ describe("mcp-runtime", () => {
       assert.notInclude(listed.stdout, "crash")
       const approved = yield* run(["call", "add_note", "text=a"])
       assert.strictEqual(approved.code, 0, approved.stderr)
+      const own = write("config/mcp-runtime/mcp.json", JSON.stringify({ disabledServers: ["notes"] }))
+      const off = yield* run(["call", "notes/crash"])
+      assert.strictEqual(off.code, 2)
+      assert.include(off.stderr, `Take "notes" out of "disabledServers" in ${own}`)
     }), limit)
 
   it.scopedLive(

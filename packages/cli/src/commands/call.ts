@@ -111,7 +111,13 @@ const notThere = (written: string, { catalog, manager, setup }: Servers.Servers)
     )
     if (off === undefined) return
     const message = `The server "${shownName(off.name)}" is disabled`
-    const todo = [`Remove "enabled": false or "disabled": true of "${shownName(off.name)}" from the configuration.`]
+    const by = setup.loaded.entries.find((_) => _.name === off.name)?.disabledBy
+    const name = `"${shownName(off.name)}"`
+    const todo = [
+      by === undefined
+        ? `Remove "enabled": false or "disabled": true of ${name} from the configuration.`
+        : `Take ${name} out of "disabledServers" in ${oneLine(by.path)}, or remove what disables it there.`
+    ]
     return yield* new Failure({
       code: ExitCode.usage,
       text: `${message}\n  to do: ${todo[0]}`,
