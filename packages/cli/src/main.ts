@@ -80,6 +80,9 @@ const program: Effect.Effect<ExitCode> = Effect.gen(function*() {
 
 const fiber = Effect.runFork(program)
 
+/** Node ends where nothing is left that could happen, but a person may be waiting, as `status --watch` does. */
+setInterval(() => {}, 2 ** 31 - 1)
+
 /** Why the program is to end before its time. */
 let ended: ExitCode | undefined
 let broken = false

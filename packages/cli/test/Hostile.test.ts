@@ -249,3 +249,38 @@ describe("mcp-runtime and a server that", () => {
     longBound
   )
 })
+
+describe("where nothing is left that could happen", () => {
+  it.live(
+    "status --watch goes on until Ctrl-C, and its JSON is whole then",
+    () =>
+      Effect.scoped(Effect.gen(function*() {
+        const here = yield* place
+        here.configure({ lost: { command: "no-such-program-anywhere" }, off: { command: "node", disabled: true } })
+        const idle = here.write("idle.mjs", `process.on("beforeExit", () => console.error("nothing is left"))\n`)
+        const running = yield* start(here, ["status", "--watch", "--json"], {
+          env: { NODE_OPTIONS: `--import=${idle}` }
+        })
+        const shown = () => ["failed", "disabled"].every((_) => running.stdout().includes(`"phase":"${_}"`))
+        yield* until("both servers are shown", shown)
+        running.kill("SIGINT")
+        const { code } = yield* running.ended
+        assert.strictEqual(code, 130)
+        const phases = (JSON.parse(running.stdout()) as ReadonlyArray<{ readonly phase: string }>).map((_) => _.phase)
+        assert.includeMembers(phases, ["failed", "disabled"])
+        assert.notInclude(running.stderr(), "nothing is left")
+      })),
+    bound
+  )
+
+  it.live("logs fails where none is connected, also if none has failed", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const here = yield* place
+      here.configure({ off: { command: "node", disabled: true }, wrong: { command: 5 } })
+      for (const args of [["logs"], ["logs", "off"], ["logs", "wrong"]]) {
+        const { code, stderr } = yield* run(here, args)
+        assert.strictEqual(code, 2, args.join(" "))
+        assert.include(stderr, "No server is connected")
+      }
+    })), bound)
+})

@@ -47,7 +47,7 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
     })
     const [error] = (yield* servers.manager.errors).values()
     const connected = yield* servers.manager.connected
-    if (error !== undefined && connected.length === 0) return yield* Servers.failureOf(setup)(error)
+    if (connected.length === 0) return yield* error === undefined ? nobody : Servers.failureOf(setup)(error)
     yield* Servers.tellFailures(servers)
     yield* err.line(err.style.dim("(connected; Ctrl-C ends it)"))
     yield* Stream.runForEach(
@@ -59,6 +59,10 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
     )
     return ExitCode.done
   })
+
+const nobody = usage("No server is connected", [
+  "Each of them is disabled, or its configuration can't be used. See: mcp-runtime config check"
+], "ConnectionUnavailable")
 
 interface Entry {
   readonly server: string
