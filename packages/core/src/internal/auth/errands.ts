@@ -51,9 +51,10 @@ export interface Found {
 const nobodyListens = "http://127.0.0.1:33418"
 
 const pageLasts = 10 * 60_000
+const probeTime = 10_000
+
 /** Of a request that was sent when the last one who wanted it has gone. */
 const answerWithin = "1 second"
-const probeTime = 10_000
 
 /** An authorization server that does not say is to be refused; some known ones forget to, so the user may vouch for one. */
 const withoutPkce = ({ issuer, pkce }: Authority, vouchedFor: string | undefined): string | undefined => {
