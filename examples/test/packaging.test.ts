@@ -1,5 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { McpSession } from "@mcp-runtime/core"
+import { ScriptedServer } from "@mcp-runtime/testing"
+import { Effect } from "effect"
 import { execFile } from "node:child_process"
+import fs from "node:fs"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 
@@ -30,4 +34,16 @@ describe("the packages", () => {
     },
     600_000
   )
+
+  it.scoped("servers are told the version that is released, or will be first", () =>
+    Effect.gen(function*() {
+      const { version } = JSON.parse(fs.readFileSync(`${root}/packages/core/package.json`, "utf8"))
+      const server = yield* ScriptedServer.make()
+      yield* McpSession.open(server.channel)
+      const [initialize] = yield* server.receivedOf("initialize")
+      assert.deepStrictEqual(initialize!.params.clientInfo, {
+        name: "mcp-runtime",
+        version: version === "0.0.0" ? "0.1.0" : version
+      })
+    }))
 })

@@ -15,6 +15,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Secrets from "./internal/secrets.js"
 
 /**
  * Why there is no value. `"Unset"`: there is none, and a default of the configuration may take its place. `"Failed"`: there
@@ -206,3 +207,12 @@ export const layerMap = (values: Values): Layer.Layer<SecretResolver> =>
  */
 export const layerConfigProvider = (provider?: ConfigProvider.ConfigProvider): Layer.Layer<SecretResolver> =>
   Layer.sync(SecretResolver, () => fromConfigProvider(provider))
+
+/**
+ * How programs may write secrets: as they are, trimmed, in JSON, in a URL or a form. Those of less than six characters are left
+ * out, as they are words that occur anyway. For who shows what a server says, such as a transport of its own.
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const spellingsOf: (secrets: Iterable<string>) => ReadonlyArray<string> = Secrets.spellingsOf

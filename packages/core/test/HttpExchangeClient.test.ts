@@ -102,6 +102,7 @@ describe("fromHttpClient", () => {
       const client = yield* open({ url })
       const recorded = yield* exchange(client, { url })
       assert.deepStrictEqual([recorded.failure!.sent, recorded.failure!.reason], [true, "Lost"])
+      assert.include(recorded.failure!.detail, "the HttpClient of the application has died")
       assert.notInclude(JSON.stringify(recorded.failure), "secret")
     }).pipe(over(() => Effect.die(new Error("secret")))))
 

@@ -29,6 +29,8 @@ import * as Url from "./url.js"
 const instead = "the HttpClient of the application decides it; set it there, or use UndiciExchange.layer of " +
   "@mcp-runtime/node"
 
+const died = "the HttpClient of the application has died"
+
 /** How long the end of a scope waits for exchanges of a client that can't be interrupted. */
 const settleTimeout = "1 second"
 
@@ -86,7 +88,10 @@ const requestOf = (target: Url.Target, request: HttpRequest): PlatformRequest.Ht
 
 const failureOf = (cause: Cause.Cause<PlatformError.HttpClientError>, headSeen: boolean): HttpFailure => {
   const error = Option.getOrUndefined(Cause.failureOption(cause))
-  if (error === undefined) return Failure.fromError(Cause.squash(cause), headSeen ? "sent" : "unknown")
+  if (error === undefined) {
+    const failure = Failure.fromError(Cause.squash(cause), headSeen ? "sent" : "unknown")
+    return Cause.isDie(cause) ? { ...failure, detail: `${failure.detail}: ${died}` } : failure
+  }
   if (error._tag === "ResponseError") return Failure.fromError(error.cause, "sent")
   switch (error.reason) {
     case "InvalidUrl":

@@ -1,14 +1,15 @@
 /**
  * Keeps the configured values of variables out of what is shown of a server's output.
  *
- * Owns: what counts as such a value in a text, in which spellings. May not touch: the texts' bounds and control characters.
+ * Owns: what counts as such a value in a text. May not touch: the texts' bounds and control characters.
  */
 import type * as McpConfig from "@mcp-runtime/core/McpConfig"
 import * as McpError from "@mcp-runtime/core/McpError"
+import { spellingsOf } from "@mcp-runtime/core/SecretResolver"
 import * as Redacted from "effect/Redacted"
 import { Buffer } from "node:buffer"
 
-/** Shorter values and parts are words that occur anyway. */
+/** Shorter parts are words that occur anyway. */
 const shortest = 6
 
 /** Stands for a value while URLs are taken apart: it may be a part of one, which "<redacted>" may not. */
@@ -30,11 +31,7 @@ export class Secrets {
   readonly longest: number
 
   constructor(values: Iterable<string>) {
-    const spellings = new Set<string>()
-    for (const value of values) {
-      for (const spelling of spellingsOf(value)) if (spelling.length >= shortest) spellings.add(spelling)
-    }
-    this.values = [...spellings].sort((a, b) => b.length - a.length)
+    this.values = [...spellingsOf(values)].sort((a, b) => b.length - a.length)
     this.longest = this.values.reduce((longest, value) => Math.max(longest, Buffer.byteLength(value)), 0)
   }
 
@@ -70,31 +67,6 @@ export class Secrets {
       }
     }
     return longest
-  }
-}
-
-/** As it is, and as programs write it: in JSON, in a URL, without the end of its last line. */
-const spellingsOf = (value: string): ReadonlyArray<string> => {
-  const trimmed = value.trim()
-  return [value, trimmed, ...inJson(trimmed), ...inUrl(trimmed)]
-}
-
-/** PHP writes slashes with a backslash, too; it and Python write nothing but ASCII. */
-const inJson = (text: string): ReadonlyArray<string> => {
-  const plain = JSON.stringify(text).slice(1, -1)
-  const escaped = plain.replaceAll("/", "\\/")
-  return [plain, escaped, inAscii(plain), inAscii(escaped)]
-}
-
-const inAscii = (text: string): string =>
-  text.replace(/[\u0080-\uffff]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`)
-
-const inUrl = (text: string): ReadonlyArray<string> => {
-  try {
-    return [encodeURI(text), encodeURIComponent(text), new URLSearchParams([["", text]]).toString().slice(1)]
-  } catch {
-    // Half of a surrogate pair can't be written in a URL.
-    return []
   }
 }
 
