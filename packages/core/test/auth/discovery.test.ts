@@ -381,10 +381,12 @@ describe("conformance 2.3: which client", () => {
 
   it.effect("no registration: says what to configure", () =>
     Effect.gen(function*() {
-      const { outcome } = yield* authorized((world) => {
-        world.metadata = { ...world.metadata, registration_endpoint: undefined }
-      })
-      refusedWith(outcome, `set "auth.clientId"`)
+      for (const registration_endpoint of [undefined, null]) {
+        const { outcome } = yield* authorized((world) => {
+          world.metadata = { ...world.metadata, registration_endpoint }
+        })
+        refusedWith(outcome, `set "auth.clientId"`)
+      }
     }))
 
   it.effect("scope-from-www-authenticate, scope-from-scopes-supported, offline-access-scope", () =>

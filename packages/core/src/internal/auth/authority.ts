@@ -101,10 +101,14 @@ const firstOf = (requests: Requests, places: ReadonlyArray<URL>) =>
         return yield* Effect.fail(Reasons.troubled(requests.server, what, url, answer.status, undefined))
       }
       const document = answer.status === 200 ? objectOf(answer.body) : undefined
-      if (typeof document?.issuer === "string") return document
+      if (typeof document?.issuer === "string") return withoutNulls(document)
     }
     return undefined
   })
+
+/** Some servers write all that they do not have. */
+const withoutNulls = (document: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } =>
+  Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null))
 
 const read = (
   name: string,
