@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { McpConnection, McpError } from "@mcp-runtime/core"
 import { StdioFixture } from "@mcp-runtime/testing"
-import { Effect, Fiber, TestClock } from "effect"
+import { Effect, Fiber, TestClock, TestServices } from "effect"
 import { spawn } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -222,10 +222,8 @@ describe("lifetime", () => {
         yield* TestClock.adjust("1 second")
         yield* journal.awaitCount("stage eof", 1)
         yield* awaitState(connection, "Idle")
-        // The owner does one thing after the other: this one, which changes nothing, comes after the end of the process.
-        yield* connection.enable
+        yield* TestServices.provideLive(until("the process has ended", () => journal.alive().length === 0))
         assert.strictEqual((yield* connection.state)._tag, "Idle")
-        assert.deepStrictEqual(journal.alive(), [])
         yield* TestClock.adjust("1 hour")
         assert.deepStrictEqual(journal.alive(), [])
         const second = yield* whoIsThere(connection)

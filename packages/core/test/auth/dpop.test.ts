@@ -231,7 +231,7 @@ describe("a server that wants tokens bound to a key", () => {
         const session = yield* loggedIn(world)
         const before = world.asked.length
         const error = yield* withoutSignatures(Effect.flip(call(session)))
-        assert.deepInclude(error, { _tag: "ConfigInvalid", operation: "tools/call", executed: "no" })
+        assert.deepInclude(error, { _tag: "ConfigInvalid", operation: "configure", executed: "no" })
         assert.include(error.message, "Web Crypto with ES256")
         assert.isFalse(McpError.isTransient(error))
         for (const transport of ["http", "sse"] as const) {
@@ -241,7 +241,7 @@ describe("a server that wants tokens bound to a key", () => {
         }
         const unsaid = session.notify("notifications/progress", { progressToken: 1, progress: 1 })
         const note = yield* withoutSignatures(Effect.flip(unsaid))
-        assert.deepInclude(note, { _tag: "ConfigInvalid", operation: "notifications/progress", executed: "no" })
+        assert.deepInclude(note, { _tag: "ConfigInvalid", operation: "configure", executed: "no" })
         assert.strictEqual(world.asked.length, before)
         yield* call(session)
       })

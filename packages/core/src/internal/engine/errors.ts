@@ -18,9 +18,9 @@ export const about = (
   operation: string,
   executed: McpError.Executed
 ): McpError.McpError => {
-  if (error._tag === "ConfigInvalid" && isOfConfiguration(error) && !isOfConfiguration({ operation })) return error
   const { _tag: _, ...fields } = error as unknown as Record<string, unknown>
-  return new (error.constructor as Constructor)({ ...fields, operation, executed })
+  const stays = error._tag === "ConfigInvalid" && isOfConfiguration(error) && !isOfConfiguration({ operation })
+  return new (error.constructor as Constructor)({ ...fields, ...(!stays && { operation }), executed })
 }
 
 /** The same error without secrets that a server has repeated in what it is about. */
