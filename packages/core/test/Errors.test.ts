@@ -7,10 +7,10 @@ const problems = [{ field: "env.TOKEN", problem: "is not set" }]
 
 describe("an error about another operation", () => {
   it("says what was tried, and whether that may have run", () => {
-    const error = new McpError.ConnectionClosed({ ...facts, operation: "open", reason: "Exited" })
+    const error = new McpError.ConnectionClosed({ ...facts, operation: "open", reason: "Exited", detail: "x" })
     const told = Errors.about(error, "tools/call", "maybe")
     assert.instanceOf(told, McpError.ConnectionClosed)
-    assert.deepInclude(told, { operation: "tools/call", executed: "maybe", reason: "Exited" })
+    assert.deepInclude(told, { operation: "tools/call", executed: "maybe", reason: "Exited", detail: "x" })
   })
 
   it("stays one of the configuration, and says whether what was tried may have run", () => {

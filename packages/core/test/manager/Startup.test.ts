@@ -4,7 +4,7 @@
  */
 import { KeyValueStore } from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
-import { CatalogStore, McpCatalog, type McpConfig, type McpManager } from "@mcp-runtime/core"
+import { CatalogStore, McpCatalog, type McpConfig, type McpError, type McpManager } from "@mcp-runtime/core"
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { Deferred, Effect, Exit, Fiber, FiberId, Layer, Option, Scope } from "effect"
 import { settable } from "../clocks.js"
@@ -507,6 +507,47 @@ describe("a lazy server", () => {
       assert.strictEqual((yield* lazy.server.stats).attempts, 1)
       assert.strictEqual((yield* lazy.server.receivedOf("tools/list")).length, 1)
     }))
+
+  it.scoped("whose tools are known is at rest when all are connected anew", () =>
+    Effect.gen(function*() {
+      const lazy = yield* fake("a", { config: { lifetime: "lazy" } })
+      const manager = yield* over([lazy])
+      yield* timed(manager.connectAll)
+      assert.strictEqual(yield* phases(manager), "a connected")
+      const { exit } = yield* timed(manager.reconnect({ failedOnly: false }))
+      assert.deepStrictEqual(exit, Exit.succeed(["a"]))
+      assert.strictEqual(yield* phases(manager), "a idle")
+      assert.strictEqual(yield* known(manager), "a live: a")
+      assert.strictEqual((yield* lazy.server.stats).attempts, 1)
+      assert.strictEqual(ending((yield* timed(manager.callTool("a", { name: "a" }))).exit), "success")
+      assert.strictEqual(yield* phases(manager), "a connected")
+    }))
+
+  for (const how of ["connectAll", "connect", "reconnect"] as const) {
+    it.scoped(`that has failed is tried, though its tools are known (${how})`, () =>
+      Effect.gen(function*() {
+        const lazy = yield* fake("a", { config: { lifetime: "lazy" } })
+        const manager = yield* over([lazy])
+        const connected = timed<unknown, McpError.McpError, never>(
+          how === "connectAll" ? manager.connectAll : how === "connect" ? manager.connect("a") : manager.reconnect()
+        )
+        yield* timed(manager.connectAll)
+        lazy.way = "forbidden"
+        yield* lazy.server.disconnect()
+        yield* pass(10_000, 1000)
+        assert.strictEqual(yield* phases(manager), "a failed")
+        // A try in vain is no success, however often.
+        for (let i = 0; i < 2; i++) {
+          const { attempts } = yield* lazy.server.stats
+          yield* connected
+          assert.strictEqual(yield* phases(manager), "a failed")
+          assert.isAbove((yield* lazy.server.stats).attempts, attempts)
+        }
+        lazy.way = "works"
+        assert.strictEqual(ending((yield* connected).exit), "success")
+        assert.strictEqual(yield* phases(manager), "a connected")
+      }))
+  }
 
   it.scoped("without stored tools is connected with the others", () =>
     Effect.gen(function*() {

@@ -7,7 +7,8 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 
-export type Command = "close" | "reconnect" | "disable" | "enable"
+/** `rest`: what is closed is as it was before its first use. */
+export type Command = "close" | "reconnect" | "disable" | "enable" | "rest"
 
 /** Completes with the era in which it was done. */
 export type Done = Deferred.Deferred<number>

@@ -58,6 +58,8 @@ export interface Connection extends McpConnection {
   ) => Effect.Effect<A, McpError.McpError>
   /** Like `disable`, with another reason for whoever uses it. */
   readonly disableBecause: (detail: string) => Effect.Effect<void>
+  /** Where it is closed, and not for good, it is `Idle`. */
+  readonly rest: Effect.Effect<void>
   readonly budget: (options: CallOptions | undefined) => Budget
   /** Not longer than a call with these options may wait before it is sent. */
   readonly inTime: <A>(
@@ -232,6 +234,7 @@ const visible = (
         owner.disabledBecause = detail
         return Effect.asVoid(owner.command("disable"))
       }),
+    rest: Effect.asVoid(owner.command("rest")),
     performWith,
     performIn,
     performInSpan,

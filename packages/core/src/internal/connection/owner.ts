@@ -15,7 +15,7 @@
  * | `Due`      | a ping                             | -                             | the next try, also with new credentials         |
  * | `Authorized` | a ping, if a call was refused    | one more, if it is refused    | a try, if it was refused                        |
  * | `Idle`     | everything is closed               | -                             | -                                               |
- * | `Command`  | at any moment: `close`, `reconnect`, `disable`, `enable`                                             |
+ * | `Command`  | at any moment: `close`, `reconnect`, `disable`, `enable`, `rest`                                     |
  *
  * The pointer to the current session is cleared by whoever notices its end, at once, so that nothing is sent over it any
  * more; everything else about the end is the owner's.
@@ -78,6 +78,9 @@ const slowestProbe = 30_000
 
 /** A server that asks to be left alone for longer is asked again all the same. */
 const longestRetryAfter = 3_600_000
+
+/** What can be told at once of a command that only leaves a state. */
+const leavesFrom: ReadonlyMap<Command, ConnectionState["_tag"]> = new Map([["enable", "Disabled"], ["rest", "Closed"]])
 
 export class Owner {
   /** Where calls are sent. */
@@ -232,10 +235,9 @@ export class Owner {
   command(command: Command, askedIn?: Tracer.AnySpan): Effect.Effect<number> {
     return Effect.suspend(() => {
       if (this.released) return Effect.succeed(this.era)
-      // Nothing is under way that could still disable it: there is nothing to do, nor to wait for.
-      if (command === "enable" && this.state._tag !== "Disabled" && this.commands.areDone) {
-        return Effect.succeed(this.era)
-      }
+      // Nothing is under way that could still disable or close it: there is nothing to do, nor to wait for.
+      const from = leavesFrom.get(command)
+      if (from !== undefined && this.state._tag !== from && this.commands.areDone) return Effect.succeed(this.era)
       this.askedIn ??= askedIn
       const same = this.commands.same(command, this.demanded)
       if (same !== undefined) return Deferred.await(same)
@@ -561,6 +563,8 @@ export class Owner {
           Effect.zipRight(eager ? this.begin() : Effect.void)
         )
       }
+      case "rest":
+        return this.state._tag === "Closed" ? this.parts.states.set({ _tag: "Idle", since }) : Effect.void
       case "reconnect":
         return this.state._tag === "Disabled" ? Effect.void : this.anew()
     }

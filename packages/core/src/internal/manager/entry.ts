@@ -272,10 +272,11 @@ export class Entry {
     return Effect.gen(this, function*() {
       yield* this.settled
       const connection = yield* this.usable
-      // It was asked for to be connected by its first use, and has something to show until then.
-      if (connection.config.lifetime === "lazy") {
+      // It was asked for to be connected by its first use, and has something to show until then. Whether one works that has
+      // failed, only a try can tell.
+      if (connection.config.lifetime === "lazy" && this.failedBefore === undefined) {
         yield* inTime(Deferred.await(attempt.restored), storeAnswersWithin, () => Effect.void)
-        if (this.tools !== undefined) return
+        if (this.tools !== undefined) return yield* connection.rest
       }
       const { _tag } = yield* connection.state
       // What the connection has concluded by itself is not to answer for this attempt.
