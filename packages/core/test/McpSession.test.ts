@@ -409,6 +409,35 @@ describe("requests", () => {
       assert.deepStrictEqual(error.result, { content: "text" })
     }))
 
+  it.scoped("null is what a server does not have: in what it announces, in lists, and in results of tools", () =>
+    Effect.gen(function*() {
+      const nulls = { content: null, structuredContent: null, isError: null, _meta: null }
+      const server = yield* ScriptedServer.make({
+        handlers: {
+          initialize: () =>
+            Effect.succeed({
+              protocolVersion: "2025-06-18",
+              serverInfo: { name: "nulls", version: "1", title: null },
+              capabilities: { tools: {}, prompts: null, logging: null },
+              instructions: null
+            }),
+          "tools/list": () => Effect.succeed({ tools: null, nextCursor: null }),
+          "tools/call": () => Effect.succeed(nulls)
+        }
+      })
+      const session = yield* McpSession.open(server.channel)
+      const { capabilities, implementation, instructions } = session.info
+      assert.deepStrictEqual([capabilities, implementation, instructions], [
+        { tools: {} },
+        { name: "nulls", version: "1" },
+        undefined
+      ])
+      assert.deepStrictEqual((yield* McpSession.listTools(session)).items, [])
+      const result = yield* call(session, "x")
+      assert.deepStrictEqual(result, { content: [] })
+      assert.isFrozen(result)
+    }))
+
   it.scoped("a result that is nested without end is refused without running out of stack", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedServer.make({ handlers: { "x/deep": () => Effect.succeed(deep(1000)) } })

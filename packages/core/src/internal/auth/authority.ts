@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
+import { withoutNulls } from "../protocol/json.js"
 import * as Reasons from "./reasons.js"
 import { objectOf, type Requests } from "./requests.js"
 import * as Scopes from "./scopes.js"
@@ -105,10 +106,6 @@ const firstOf = (requests: Requests, places: ReadonlyArray<URL>) =>
     }
     return undefined
   })
-
-/** Some servers write all that they do not have. */
-const withoutNulls = (document: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } =>
-  Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null))
 
 const read = (
   name: string,

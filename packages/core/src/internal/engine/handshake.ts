@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
+import { withoutNulls } from "../protocol/json.js"
 import * as Secrets from "../secrets.js"
 import type { Call, Decoder, Engine } from "./engine.js"
 import * as Errors from "./errors.js"
@@ -67,7 +68,7 @@ const decodeInitialize: Decoder<McpProtocol.ServerInfo> = (result) => {
   if (typeof protocolVersion !== "string") return { problem: `"protocolVersion" is not a text` }
   const value: McpProtocol.ServerInfo = {
     implementation: decodeImplementation(serverInfo),
-    capabilities: McpProtocol.isObject(capabilities) ? capabilities : Object.freeze({}),
+    capabilities: McpProtocol.isObject(capabilities) ? withoutNulls(capabilities) : Object.freeze({}),
     ...(typeof instructions === "string" && { instructions }),
     protocolVersion
   }
@@ -78,7 +79,7 @@ const decodeImplementation = (u: unknown): McpProtocol.Implementation =>
   Object.freeze(
     McpProtocol.isObject(u)
       ? {
-        ...u,
+        ...withoutNulls(u),
         name: typeof u.name === "string" ? u.name : "unknown",
         version: typeof u.version === "string" ? u.version : "unknown"
       }

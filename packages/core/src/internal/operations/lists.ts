@@ -192,7 +192,8 @@ const decodePage = (field: string): Decoder<Page> => Object.assign(pageDecoder(f
 
 const pageDecoder = (field: string) => (result: unknown): { readonly value: Page } | { readonly problem: string } => {
   if (!McpProtocol.isObject(result)) return { problem: "the result is not an object" }
-  const items = result[field]
+  // What is empty in Go.
+  const items = result[field] === null ? [] : result[field]
   if (!Array.isArray(items)) return { problem: `"${field}" is not a list` }
   const cursor = result.nextCursor ?? ""
   if (typeof cursor !== "string") {

@@ -8,6 +8,7 @@ import type * as Effect from "effect/Effect"
 import type * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
 import type { McpSession, RequestOptions } from "../../McpSession.js"
+import { withoutNulls } from "../protocol/json.js"
 import { listAll } from "./lists.js"
 import { type Port, requiring } from "./port.js"
 
@@ -252,8 +253,9 @@ const nothing = (): Decoded<void> => ({ value: undefined })
 const hasType = (u: unknown): boolean => McpProtocol.isObject(u) && typeof u.type === "string"
 
 /** Servers leave `content` out beside structured content; that is an empty list. */
-export const decodeCallToolResult = (result: unknown): Decoded<McpProtocol.CallToolResult> => {
-  if (!McpProtocol.isObject(result)) return { problem: "the result is not an object" }
+export const decodeCallToolResult = (given: unknown): Decoded<McpProtocol.CallToolResult> => {
+  if (!McpProtocol.isObject(given)) return { problem: "the result is not an object" }
+  const result = withoutNulls(given)
   const { content, isError, structuredContent } = result
   if (content !== undefined && (!Array.isArray(content) || !content.every(hasType))) {
     return { problem: `"content" is not a list of content blocks` }

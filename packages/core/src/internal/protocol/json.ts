@@ -21,6 +21,16 @@ export const maxDepth = 256
  */
 export const isObject = (u: unknown): u is JsonObject => typeof u === "object" && u !== null && !Array.isArray(u)
 
+/** Some servers write `null` for whatever they do not have. */
+export const withoutNulls = (object: JsonObject): JsonObject => {
+  for (const field in object) {
+    if (object[field] === null) {
+      return Object.freeze(Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)))
+    }
+  }
+  return object
+}
+
 /** What parameters have as `_meta` of their own, with more, which wins. What is no object says nothing. */
 export const mergedMeta = (params: JsonObject | undefined, meta: JsonObject | undefined): JsonObject | undefined => {
   const own = params?._meta
