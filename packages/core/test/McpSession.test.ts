@@ -398,6 +398,23 @@ describe("requests", () => {
       assert(error._tag === "ProtocolViolation" && error.executed === "maybe")
     }))
 
+  it.scoped("an error that is null beside a result is none", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make({
+        handlers: {
+          "x/both": ({ id }) =>
+            Effect.succeed(ScriptedServer.raw({ ...ScriptedServer.result(id, { ok: true }), error: null })),
+          "x/none": ({ id }) => Effect.succeed(ScriptedServer.raw({ jsonrpc: "2.0", id, error: null })),
+          "x/failed": ({ id }) =>
+            Effect.succeed(ScriptedServer.raw({ jsonrpc: "2.0", id, result: null, error: { code: 1, message: "no" } }))
+        }
+      })
+      const session = yield* McpSession.open(server.channel)
+      assert.deepStrictEqual(yield* session.request("x/both"), { ok: true })
+      assert.strictEqual((yield* Effect.flip(session.request("x/none")))._tag, "RemoteError")
+      assert.strictEqual((yield* Effect.flip(session.request("x/failed")))._tag, "RemoteError")
+    }))
+
   it.scoped("P19: a result of the wrong shape was executed, and is InvalidResult with the result inside", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedServer.make({

@@ -506,7 +506,7 @@ export class Engine {
     const result = frozen ? message.result : this.freezeByItem(pending, message)
     if (!frozen && result === undefined) {
       this.fail(pending, this.invalid(pending, "it is nested too deeply", undefined))
-    } else if (message.error !== undefined) {
+    } else if (hasFailed(message)) {
       this.fail(pending, Errors.remote(this.server, pending.method, message.error, this.secrets))
     } else {
       const decoded = pending.decode(result)
@@ -519,9 +519,8 @@ export class Engine {
     }
   }
 
-  private freezeByItem(pending: Pending, { error, result }: McpProtocol.JsonObject): unknown {
-    const { itemsOf } = pending.decode
-    return error === undefined && itemsOf !== undefined ? freezeByItem(result, itemsOf) : undefined
+  private freezeByItem({ decode: { itemsOf } }: Pending, message: McpProtocol.JsonObject): unknown {
+    return itemsOf === undefined || hasFailed(message) ? undefined : freezeByItem(message.result, itemsOf)
   }
 
   private receiveLate(message: McpProtocol.JsonObject): void {
@@ -592,3 +591,7 @@ export class Engine {
     if (typeof id === "string" || typeof id === "number") this.events.cancelled(id)
   }
 }
+
+/** Some servers write an error beside each result: `null`. */
+const hasFailed = ({ error, result }: McpProtocol.JsonObject): boolean =>
+  error !== undefined && (error !== null || result === undefined)
