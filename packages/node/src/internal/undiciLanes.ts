@@ -19,7 +19,7 @@
  * | in lane     | the same, too early  | done, the lane is destroyed with its socket, one who waits gets another |
  * | in lane     | abort, failure       | the same                                                                |
  *
- * Too early is an answer that has ended before its request was all written.
+ * Too early is an answer that has ended before its request was all written. Whether it was may be known a turn later only.
  */
 import { failureFromError, type HttpFailure, type HttpListener } from "@mcp-runtime/core/HttpExchange"
 import type { EventEmitter } from "node:events"
@@ -165,10 +165,20 @@ class Lane {
   }
 
   free(): void {
-    // The next one would wait behind the rest of this one, which the server may never read.
-    if (this.#socket !== undefined && this.#socket.writableLength > 0) return this.destroy()
     this.current = undefined
-    this.lanes.freed(this)
+    if (!this.#isWriting) return this.lanes.freed(this)
+    this.lanes.doubted(this)
+    // TLS says a turn later only that all is written, which may be long after it was read and answered.
+    setImmediate(() => {
+      if (this.#destroyed) return
+      // The next one would wait behind the rest of this one, which the server may never read.
+      if (this.#isWriting) this.destroy()
+      else this.lanes.freed(this)
+    })
+  }
+
+  get #isWriting(): boolean {
+    return this.#socket !== undefined && this.#socket.writableLength > 0
   }
 
   destroy(): void {
@@ -204,6 +214,8 @@ export class Lanes {
   readonly #waiting = new Set<Exchange>()
   /** The last one freed is the first one used, so that sockets which are not needed grow old and close. */
   readonly #free: Array<Lane> = []
+  /** What has ended in them may not be all written. Known in the next turn. */
+  readonly #doubted = new Set<Lane>()
   #closed = false
 
   constructor(options: LanesOptions) {
@@ -220,7 +232,7 @@ export class Lanes {
   }
 
   submit(exchange: Exchange): void {
-    const lane = this.#free.pop() ?? this.#add()
+    const lane = this.#free.pop() ?? (this.#waiting.size < this.#doubted.size ? undefined : this.#add())
     if (lane === undefined) this.#waiting.add(exchange)
     else lane.run(exchange)
   }
@@ -245,7 +257,12 @@ export class Lanes {
     }
   }
 
+  doubted(lane: Lane): void {
+    this.#doubted.add(lane)
+  }
+
   freed(lane: Lane): void {
+    this.#doubted.delete(lane)
     const next = this.#next()
     if (next === undefined) this.#free.push(lane)
     else lane.run(next)
@@ -253,6 +270,7 @@ export class Lanes {
 
   destroyed(lane: Lane): void {
     this.#all.delete(lane)
+    this.#doubted.delete(lane)
     const index = this.#free.indexOf(lane)
     if (index !== -1) this.#free.splice(index, 1)
     if (this.#waiting.size === 0) return
