@@ -381,7 +381,7 @@ export type ApproveError<E = never> = McpError.ConfigInvalid | ToolNaming.NamesC
 export interface Toolbox<out R, out A, out E = never, out L = never> {
   /** The tools. Decided anew each time; what has not changed since is shared. */
   readonly list: Effect.Effect<ToolList, ListError<L>, R>
-  /** The tools, then again each time that what servers offer has changed. That reads no list which is known. */
+  /** The tools, then again each time that what servers offer has changed. That reads no list which the server has told. */
   readonly changes: Stream.Stream<ToolList, ListError<L>, R>
   /**
    * Calls a tool: by its name, or by what tells it. Arguments may be JSON as text. A tool that the filter does not show does

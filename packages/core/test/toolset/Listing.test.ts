@@ -366,6 +366,23 @@ describe("changes", () => {
       }))
   }
 
+  for (const cache of ["session", "off"] as const) {
+    it.scoped(`of which only what was stored is known is read when it is connected, once (cache: "${cache}")`, () =>
+      Effect.gen(function*() {
+        const one = yield* server("a", ["new"], { config: { lifetime: "lazy" } })
+        const { manager, toolset: made } = yield* managed([one], {}, {
+          store: storeOf({ a: ["old"] }).layer,
+          connection: { catalog: { cache } }
+        })
+        const seen = yield* following(made.for().changes, told)
+        // Whoever uses something else of it connects it.
+        yield* begun(Effect.flatMap(manager.connection("a"), (_) => _.reconnect))
+        yield* pass(1000, 250)
+        assert.deepStrictEqual(seen, ["a__old", "a__new"])
+        assert.strictEqual(yield* one.listings, 1)
+      }))
+  }
+
   it.scoped("a server that can't be connected is not tried over and over", () =>
     Effect.gen(function*() {
       const all = yield* servers({ a: ["x"], b: ["x"], c: ["x"] })

@@ -82,12 +82,8 @@ class OwnToolbox<Request, R, A, E, L> implements Toolbox<R, A, E, L> {
     // It only fails with `ServersFailed` where the options say so, and then that is `L`.
     this.list = visible.list as Toolbox<R, A, E, L>["list"]
     this.changes = Stream.suspend(() => {
-      let isRead = false
-      const next = (lists: ToolLists) => {
-        if (isRead) return visible.listOf(lists)
-        isRead = true
-        return visible.list
-      }
+      const isUnread = unread()
+      const next = (lists: ToolLists) => isUnread(lists) ? visible.list : visible.listOf(lists)
       return Stream.changesWith(
         Stream.mapEffect(Stream.changesWith(parts.source.changes, offerTheSame), ({ lists }) => next(lists)),
         tellTheSame
@@ -151,13 +147,9 @@ export class Visible<Request, R, A, E> {
     Effect.flatMap(this.offered, (offered) => this.handOut(offered))
   )
 
-  /**
-   * What these lists offer. Of those that are known none is read: whoever follows the servers would be the cause of what it
-   * follows, for ever where a list is another one each time that it is read.
-   */
+  /** What these lists offer. None of them is read. */
   listOf(lists: ToolLists): Listed<ToolList, R> {
-    const offered = lists.some(isUnread) ? this.offered : this.offeredBy(lists)
-    return Effect.flatMap(offered, (offered) => this.handOut(offered))
+    return Effect.flatMap(this.offeredBy(lists), (offered) => this.handOut(offered))
   }
 
   private handOut(offered: Offered): Effect.Effect<ToolList> {
@@ -264,8 +256,25 @@ export class Visible<Request, R, A, E> {
   }
 }
 
-/** Nobody knows it, nor why not. */
-const isUnread = ({ error, origin }: ToolLists[number]): boolean => origin === "unknown" && error === undefined
+/**
+ * Whether one who follows has to read: at first, and where nobody knows a list, nor why not, or knows of a server that is there by
+ * now only what was stored. No other list is read: who reads it would be the cause of what it follows, for ever where a list is
+ * another one each time.
+ */
+const unread = (): (lists: ToolLists) => boolean => {
+  const stored = new Set<string>()
+  let isFirst = true
+  const isUnread = ({ error, origin, server, stale }: ToolLists[number]): boolean => {
+    if (origin === "deferred") stored.add(server)
+    if (origin !== "live") return origin === "unknown" && error === undefined
+    return stored.delete(server) && stale && error === undefined
+  }
+  return (lists) => {
+    const found = lists.filter(isUnread).length > 0 || isFirst
+    isFirst = false
+    return found
+  }
+}
 
 /**
  * Whether the servers offer the same tools. That a list is read again, and fails again, is no change: whoever follows reads
