@@ -523,13 +523,17 @@ describe("a lazy server", () => {
       assert.strictEqual(yield* phases(manager), "a connected")
     }))
 
-  for (const how of ["connectAll", "connect", "reconnect"] as const) {
+  for (const how of ["connectAll", "connect", "reconnect", "all anew"] as const) {
     it.scoped(`that has failed is tried, though its tools are known (${how})`, () =>
       Effect.gen(function*() {
         const lazy = yield* fake("a", { config: { lifetime: "lazy" } })
         const manager = yield* over([lazy])
         const connected = timed<unknown, McpError.McpError, never>(
-          how === "connectAll" ? manager.connectAll : how === "connect" ? manager.connect("a") : manager.reconnect()
+          how === "connectAll"
+            ? manager.connectAll
+            : how === "connect"
+            ? manager.connect("a")
+            : manager.reconnect({ failedOnly: how === "reconnect" })
         )
         yield* timed(manager.connectAll)
         lazy.way = "forbidden"

@@ -389,6 +389,11 @@ export class Entry {
     return this.shut && this.config?.enabled !== false ? Reasons.disabled(this.name, closedByManager) : undefined
   }
 
+  /** That it has failed by itself is known until it is connected, also where it is closed before. */
+  noteFailure(): void {
+    this.failure ??= this.status.error
+  }
+
   /** Whether it failed is of no interest any more. */
   forget(): void {
     if (this.config !== undefined) this.failure = undefined

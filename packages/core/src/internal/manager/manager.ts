@@ -326,6 +326,8 @@ class Servers {
           const targets = this.entries.filter((_) => _.isUsable)
           return this.connecting(targets, this.entries, Infinity)
         })
+        // A lazy one that has failed is tried, also when its connection knows no more of it.
+        for (const entry of this.entries) entry.noteFailure()
         return this.beginning(Effect.zipRight(this.closing("usable"), anew))
       }
       const concerned = this.entries.filter((_) => _.status.phase === "failed")
