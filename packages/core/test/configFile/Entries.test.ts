@@ -395,6 +395,8 @@ describe("secrets in files of a project", () => {
           ]
         },
         { command: "sh", args: ["-c", "TOKEN=$(cat /run/token) serve"] },
+        { command: "sh", args: ["-c", "exec remote \"https://a.example/mcp?api_key=$API_KEY\""] },
+        { command: "npx", args: ["search", "--ask=what?access_token=anything"] },
         {
           command: "docker",
           args: ["run", "-e", "GITHUB_TOKEN", "-e", "TOKEN_FILE=/run/token", "Authorization: nothing"]

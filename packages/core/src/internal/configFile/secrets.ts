@@ -84,7 +84,11 @@ const isHeader = (arg: string, before: string | undefined): boolean => {
     SecretNames.isOfHeader(name) && isLiteral(value)
 }
 
-const isUrl = (arg: string): boolean => isSecretUrl(arg.replace(/^--?[\w-]+=/, ""))
+/** One word, too: what a shell is given has references of its own. */
+const isUrl = (arg: string): boolean => {
+  const [, url] = /^(?:--?[\w-]+=)?([a-z][a-z+]*:\/\/\S+)$/i.exec(arg) ?? []
+  return isSecretUrl(url)
+}
 
 const isSecretUrl = (text: unknown): boolean => {
   if (typeof text !== "string" || text.length > 65_536) return false
