@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, FiberId, Scope, TestClock } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, FiberId, Logger, LogLevel, Scope, TestClock } from "effect"
 import { together } from "../src/internal/together.js"
-import { firstOf, inTime } from "../src/internal/within.js"
+import { endingWithin, firstOf, inTime } from "../src/internal/within.js"
 import { settled } from "./connection/kit.js"
 import { interruptedAtEveryStep } from "./moments.js"
 import { counting, interruptedAndAwaited, testBounds } from "./races.js"
@@ -168,4 +168,37 @@ describe("interrupted at every step, it ends", () => {
   it.effect("together, many", () => interruptedAtEveryStep(together(many, () => Effect.never), 10))
   it.effect("the first of two", () => interruptedAtEveryStep(firstOf(Effect.never, Effect.never)))
   it.effect("in time", () => interruptedAtEveryStep(inTime(Effect.never, "1 hour", () => Effect.void)))
+})
+
+describe("what is given time to end", () => {
+  it.effect("ends as it is, and nobody is told of a failure but who waits", () =>
+    Effect.gen(function*() {
+      const lines: Array<unknown> = []
+      const logger = Logger.replace(Logger.defaultLogger, Logger.make(({ message }) => void lines.push(message)))
+      for (const end of [Effect.succeed(1), Effect.fail("no"), Effect.die("no"), Effect.interrupt]) {
+        const exit = yield* Effect.exit(endingWithin(Effect.zipRight(Effect.yieldNow(), end), "1 second")).pipe(
+          Effect.provide(logger),
+          Logger.withMinimumLogLevel(LogLevel.All)
+        )
+        assert.deepStrictEqual(Exit.isInterrupted(exit) || exit, end === Effect.interrupt || (yield* Effect.exit(end)))
+      }
+      assert.deepStrictEqual(lines, [])
+    }))
+
+  for (const [what, takes, isDone] of [["in time", 900, true], ["too late", 1100, false]] as const) {
+    it.effect(`whoever is interrupted waits for it, and no longer than it may take: ${what}`, () =>
+      Effect.gen(function*() {
+        let done = false
+        const slow = Effect.delay(Effect.sync(() => void (done = true)), takes)
+        const waiting = yield* Effect.fork(endingWithin(slow, "1 second"))
+        yield* settled
+        const interrupting = yield* Effect.fork(Fiber.interrupt(waiting))
+        yield* TestClock.adjust(Math.min(takes, 1000) - 1)
+        assert.isNull(interrupting.unsafePoll())
+        yield* TestClock.adjust(1)
+        assert.isTrue(Exit.isInterrupted(yield* Fiber.join(interrupting)))
+        yield* TestClock.adjust("1 hour")
+        assert.strictEqual(done, isDone)
+      }))
+  }
 })

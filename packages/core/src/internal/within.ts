@@ -64,9 +64,10 @@ export const endingWithin = <A, E, R>(
   grace: Duration.DurationInput
 ): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(Effect.forkDaemon(Effect.interruptible(effect)), (fiber) =>
+    // A fiber that fails is logged by Effect as one that nobody handles.
+    Effect.flatMap(Effect.forkDaemon(Effect.exit(Effect.interruptible(effect))), (fiber) =>
       Effect.onInterrupt(
-        restore(Fiber.join(fiber)),
+        Effect.flatten(restore(Fiber.join(fiber))),
         () => Effect.zipRight(within(Fiber.await(fiber), grace), Fiber.interrupt(fiber))
       ))
   )
