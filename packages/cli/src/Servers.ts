@@ -42,6 +42,8 @@ export interface Servers {
 export interface Options {
   /** Whether servers whose tools are stored need not be waited for. */
   readonly deferred: boolean
+  /** Whether servers that are connected by their first use are connected now, and stay so. */
+  readonly eager?: boolean | undefined
   readonly connection?: McpConnection.ConnectionOptions | undefined
   /** Gets each line that a server process writes to stderr. */
   readonly onStderr?: ((server: string, line: string) => Effect.Effect<void>) | undefined
@@ -77,7 +79,8 @@ export const connect = (
   options: Options
 ): Effect.Effect<Servers, Failure, Screen | Scope.Scope> =>
   Effect.gen(function*() {
-    const servers = ConfigFile.serversOf(setup.loaded).filter((_) => options.only?.has(_.name) ?? true)
+    const chosen = ConfigFile.serversOf(setup.loaded).filter((_) => options.only?.has(_.name) ?? true)
+    const servers = options.eager === true ? chosen.map((_) => ({ ..._, lifetime: "eager" as const })) : chosen
     const layer = McpRuntime.layer({
       servers,
       connect: false,

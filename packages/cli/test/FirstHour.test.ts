@@ -82,6 +82,15 @@ describe("mcp-runtime", () => {
         })
         assert.strictEqual(some.code, 130, some.stderr)
         assert.include(some.stderr, `Server "lost"`)
+        servers({ notes: { ...notes, lifetime: "lazy" } })
+        // Its tools are stored from here on, so that it is at rest until somebody uses it.
+        assert.strictEqual((yield* run(["tools"])).code, 0)
+        const again = new AbortController()
+        const lazy = yield* run(["logs"], {
+          until: again,
+          onStderr: (stderr) => stderr.includes("(connected") && again.abort()
+        })
+        assert.strictEqual(lazy.code, 130, lazy.stderr)
         servers({ lost: missing })
         const none = yield* run(["logs"])
         assert.strictEqual(none.code, 1)

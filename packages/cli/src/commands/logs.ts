@@ -42,6 +42,7 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
     }
     const servers = yield* Servers.connect(setup, {
       deferred: false,
+      eager: true,
       connection: { handlers, logLevel: level },
       onStderr: (server, line) => say({ server, kind: "stderr", level: null, logger: null, data: line })
     })
