@@ -56,13 +56,15 @@ export const resolve = <A extends Named>(
   A,
   { readonly _tag: "Unknown" } | { readonly _tag: "Ambiguous"; readonly tools: ReadonlyArray<A> }
 > => {
-  const exact = tools.find((_) => _.name === written) ??
-    tools.find(({ server, tool }) => `${server}/${tool}` === written || `${server}__${tool}` === written)
+  const exact = tools.find((_) => _.name === written)
   if (exact !== undefined) return Either.right(exact)
-  const bare = tools.filter((_) => _.tool === written)
-  const [only] = bare
+  const withServer = tools.filter(({ server, tool }) =>
+    `${server}/${tool}` === written || `${server}__${tool}` === written
+  )
+  const found = withServer.length > 0 ? withServer : tools.filter((_) => _.tool === written)
+  const [only] = found
   if (only === undefined) return Either.left({ _tag: "Unknown" })
-  return bare.length === 1 ? Either.right(only) : Either.left({ _tag: "Ambiguous", tools: bare })
+  return found.length === 1 ? Either.right(only) : Either.left({ _tag: "Ambiguous", tools: found })
 }
 
 export const unknownTool = (
