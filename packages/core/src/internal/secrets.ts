@@ -16,14 +16,14 @@ const covered = "<redacted>"
 
 export const none: ReadonlyArray<string> = []
 
-/** As they are, and as programs write them: trimmed, in JSON, in a URL. */
+/** As they are, and as programs write them: trimmed, in JSON, in a URL or a form. A word is none in longer letters, either. */
 export const spellingsOf = (values: Iterable<string>): ReadonlyArray<string> => {
   const spellings = new Set<string>()
   for (const value of values) {
     const trimmed = value.trim()
-    for (const spelling of [value, trimmed, ...jsonSpellingsOf(trimmed), ...urlSpellingsOf(trimmed)]) {
-      if (spelling.length >= shortest) spellings.add(spelling)
-    }
+    if (value.length >= shortest) spellings.add(value)
+    if (trimmed.length < shortest) continue
+    for (const spelling of [trimmed, ...jsonSpellingsOf(trimmed), ...urlSpellingsOf(trimmed)]) spellings.add(spelling)
   }
   return [...spellings]
 }

@@ -58,6 +58,11 @@ describe("a secret in a text", () => {
   it("has no other spelling where nothing of it is written in another way", () => {
     assert.deepStrictEqual(Secrets.spellingsOf(["abc-DEF_1.2"]), ["abc-DEF_1.2"])
   })
+
+  it("is no word of less than six characters, however long it is where something of it is written in another way", () => {
+    assert.deepStrictEqual(Secrets.spellingsOf(["é", "/data", "//", " ab ", "naïve"]), [])
+    assert.deepStrictEqual(Secrets.spellingsOf(["  ab  "]), ["  ab  "])
+  })
 })
 
 describe("what the servers of an authorization know", () => {
