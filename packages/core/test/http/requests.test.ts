@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { McpError, McpTransport } from "@mcp-runtime/core"
 import { Deferred, Effect, Redacted, TestClock } from "effect"
 import {
+  credentialsOf,
   eventOf,
   handshake,
   handshaking,
@@ -526,6 +527,31 @@ describe("requests over Streamable HTTP", () => {
         ["SessionExpired", "no"],
         ["HttpError", "no"]
       ])
+    }))
+
+  it.scoped("H02, A01: no other credentials are asked for where a 401 says that the session is lost", () =>
+    Effect.gen(function*() {
+      const client = handshaking()
+      const recorded = record()
+      const asked: Array<number> = []
+      const credentials = credentialsOf(() => "Bearer x", ({ status }) => Effect.sync(() => (asked.push(status), "no")))
+      const transport = yield* openScripted(
+        client,
+        recorded,
+        { allowTokensOverHttp: true },
+        "http",
+        undefined,
+        credentials
+      )
+      yield* handshake(transport, recorded)
+      for (const [id, body] of [[1, "Unauthorized: Session not found"], [2, "Unauthorized"]] as const) {
+        transport.send(request(id, "tools/call"))
+        yield* client.until(() => client.last().request.body?.includes(`"id":${id}`) === true)
+        client.last().status(401, body)
+        yield* client.until(() => recorded.failed.length === id)
+      }
+      assert.deepStrictEqual(recorded.failed.map((_) => _.error._tag), ["SessionExpired", "Unauthorized"])
+      assert.deepStrictEqual(asked, [401])
     }))
 
   it.scoped("H25: a notification or an answer of ours is told once: accepted, refused or lost", () =>

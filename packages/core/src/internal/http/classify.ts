@@ -61,7 +61,7 @@ const sessionLost =
 export const ofRefusal = (asked: Asked, refusal: Refusal, now: number): McpError.McpError => {
   const { operation, server } = asked
   const { status } = refusal
-  if (asked.sessionWorked && isAboutSession(refusal)) {
+  if (isOfSession(asked, refusal)) {
     return new McpError.SessionExpired({ server, operation, executed: "no", status })
   }
   if (status === 401 || status === 403) {
@@ -197,8 +197,9 @@ const executedOf = (asked: Asked, status: number, rpc: RpcError | undefined): Mc
 }
 
 /** Older servers of the Rust SDK say 401 (its issue 689), and ask for no credentials with it. */
-const isAboutSession = ({ body, challenge, status }: Refusal): boolean =>
-  status === 404 || ((status === 400 || (status === 401 && challenge === undefined)) && saysSessionLost(body))
+export const isOfSession = ({ sessionWorked }: Asked, { body, challenge, status }: Refusal): boolean =>
+  sessionWorked &&
+  (status === 404 || ((status === 400 || (status === 401 && challenge === undefined)) && saysSessionLost(body)))
 
 /** An error about this very request may be one of the tool, which happens to look as if the session was lost. */
 const saysSessionLost = (body: string): boolean => {

@@ -56,6 +56,8 @@ export interface Reader {
   unsent(error: McpError.McpError): void
   /** The session works without it. */
   readonly optional?: boolean
+  /** Whether the refusal is about the session, and so nothing that other credentials could change. */
+  readonly isOfSession?: (refusal: Refusal) => boolean
 }
 
 const refusalBytes = 64 * 1024
@@ -296,7 +298,11 @@ export class Exchange implements HttpListener, Lingering {
     this.abort()
     const { credentials } = this.wire
     const { status } = refusal
-    if (credentials === undefined || (status !== 401 && status !== 403)) return this.reader.refused(refusal)
+    if (
+      credentials === undefined || (status !== 401 && status !== 403) || this.reader.isOfSession?.(refusal) === true
+    ) {
+      return this.reader.refused(refusal)
+    }
     if (this.before.refused && !this.lacksNonce(refusal)) return this.reader.refused(refusal)
     this.authorize(credentials, refusal)
   }

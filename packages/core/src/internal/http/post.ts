@@ -138,6 +138,10 @@ export class Post implements Reader, Unanswered, Source {
     return undefined
   }
 
+  isOfSession(refusal: Classify.Refusal): boolean {
+    return Classify.isOfSession(this.asked(), refusal)
+  }
+
   refused(refusal: Classify.Refusal): void {
     this.fail(Classify.ofRefusal(this.asked(), refusal, this.context.wire.timers.now()))
   }
