@@ -154,10 +154,10 @@ export class Visible<Request, R, A, E> {
 
   private handOut(offered: Offered): Effect.Effect<ToolList> {
     const left = this.leftBy(offered)
-    this.handedOut = offered
-    if (left === this.left) return Effect.succeed(offered.list)
-    return Effect.map(this.away(left), (away) => {
-      this.left = away
+    const away = left === this.left ? Effect.succeed(left) : this.away(left)
+    return Effect.map(away, (left) => {
+      this.left = left
+      this.handedOut = offered
       return offered.list
     })
   }
