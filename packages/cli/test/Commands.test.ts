@@ -388,12 +388,12 @@ describe("mcp-runtime and its words", () => {
       servers({ notes })
       write(
         "config/mcp-runtime/mcp.json",
-        `{"mcpServers": {"notes": {"command": "other"}, "docs": {"url": "https://user:pw@docs.example.com/mcp?k=1"}}}`
+        `{"mcpServers": {"notes": {"command": "other"}, "docs": {"url": "https://user:swordfish@docs.example.com/mcp?k=1"}}}`
       )
       const well = yield* run(["config", "check"])
       assert.strictEqual(well.code, 0, well.stdout)
       assert.match(well.stdout, /docs +\w+ +https:\/\/docs\.example\.com\/mcp /)
-      assert.notInclude(well.stdout, "pw")
+      assert.notInclude(well.stdout, "swordfish")
       write(".mcp.json", `{"mcpServers": {"a": {"commmand": "x"}, "b": {"command": "x", "url": "https://x.example"}}}`)
       const wrong = yield* run(["config", "check", "--json"])
       assert.strictEqual(wrong.code, 2)
