@@ -1,8 +1,7 @@
 import { KeyValueStore } from "@effect/platform"
 import { SystemError } from "@effect/platform/Error"
 import { assert, describe, it } from "@effect/vitest"
-import type { McpConfig } from "@mcp-runtime/core"
-import { type Catalog, CatalogStore, McpError, type McpProtocol } from "@mcp-runtime/core"
+import { type Catalog, CatalogStore, type McpConfig, McpError, type McpProtocol } from "@mcp-runtime/core"
 import {
   Deferred,
   Duration,

@@ -3,7 +3,7 @@
  * way is counted at the wire itself, where no scheduling comes between.
  */
 import { assert } from "@effect/vitest"
-import { type McpProtocol, type McpSession, type McpTransport } from "@mcp-runtime/core"
+import type { McpProtocol, McpSession, McpTransport } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Exit } from "effect"
 import { macrotask } from "./moments.js"

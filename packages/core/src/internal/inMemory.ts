@@ -6,6 +6,7 @@
  * May not touch: the SDK. Its servers accept the structural type; nothing of it is loaded.
  */
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as McpConfig from "../McpConfig.js"
 import * as McpError from "../McpError.js"
 import type * as McpProtocol from "../McpProtocol.js"
@@ -33,8 +34,8 @@ export const make = (config: McpConfig.InMemoryConfig): McpTransport.Channel => 
 const create = (config: McpConfig.InMemoryConfig): Effect.Effect<McpConfig.InProcessServer, McpError.McpError> =>
   Effect.try({
     try: () => {
-      const server: Partial<McpConfig.InProcessServer & Promise<never>> | null | undefined = config.server()
-      if (typeof server?.then === "function") {
+      const server: Partial<McpConfig.InProcessServer> | null | undefined = config.server()
+      if (Predicate.isPromiseLike(server)) {
         // That nobody handles its rejection would end the process.
         server.then(undefined, () => {})
         throw new TypeError(`it has no function "connect", since it is a promise: make the server first`)

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Exposed } from "../../src/internal/auth/exposed.js"
 import { Hidden } from "../../src/internal/http/hidden.js"
 import * as Secrets from "../../src/internal/secrets.js"
+import { secret, written } from "../spellings.js"
 
 describe("what must not show in a session", () => {
   it("is one list, to which is added what comes later", () => {
@@ -42,14 +43,7 @@ describe("what must not show in a session", () => {
 
 describe("a secret in a text", () => {
   it("is known as other programs write it: PHP and Python in JSON, forms and paths in URLs", () => {
-    const spellings = Secrets.spellingsOf(["ab/c+d é\"f"])
-    const written = [
-      `ab\\/c+d é\\"f`,
-      `ab\\/c+d \\u00e9\\"f`,
-      `ab/c+d \\u00e9\\"f`,
-      "ab%2Fc%2Bd+%C3%A9%22f",
-      "ab/c+d%20%C3%A9%22f"
-    ]
+    const spellings = Secrets.spellingsOf([secret])
     for (const spelling of written) {
       assert.strictEqual(Secrets.shown(`x ${spelling} y`, spellings, 100), "x <redacted> y")
     }

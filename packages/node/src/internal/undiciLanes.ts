@@ -232,6 +232,7 @@ export class Lanes {
   }
 
   submit(exchange: Exchange): void {
+    // One that is doubted is most likely free in the next turn, which is sooner than another socket is made.
     const lane = this.#free.pop() ?? (this.#waiting.size < this.#doubted.size ? undefined : this.#add())
     if (lane === undefined) this.#waiting.add(exchange)
     else lane.run(exchange)

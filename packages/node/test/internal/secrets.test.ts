@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { secret, written } from "../../../core/test/spellings.js"
 import { Secrets } from "../../src/internal/stdio/secrets.js"
 import { StderrRing } from "../../src/internal/stdio/stderrRing.js"
 
@@ -27,14 +28,6 @@ describe("Secrets", () => {
   })
 
   it("are covered as other programs write them: PHP and Python in JSON, forms and paths in URLs", () => {
-    const secret = "ab/c+d é\"f"
-    const written = [
-      `ab\\/c+d é\\"f`,
-      `ab\\/c+d \\u00e9\\"f`,
-      `ab/c+d \\u00e9\\"f`,
-      "ab%2Fc%2Bd+%C3%A9%22f",
-      "ab/c+d%20%C3%A9%22f"
-    ]
     for (const spelling of written) assert.strictEqual(show([secret], `x ${spelling} y`), "x <redacted> y")
   })
 

@@ -42,7 +42,7 @@ import type { Owner } from "./owner.js"
 type Result<A> = Effect.Effect<A, McpError.McpError>
 
 /** For no server's wish does a call wait longer that nobody has bounded. */
-const longestRetryAfter = 300_000
+const longestPause = 300_000
 
 /** What is left of the replays of one logical call, which may be several requests: the pages of a list. */
 export class Budget {
@@ -157,8 +157,9 @@ export class Calls {
       call.budget.renewed = true
     }
     const aside = this.mayRunAside(call, errors)
-    return Effect.flatMap(call.budget.next(slowest(errors), !renewal && !aside), (delay) => {
-      if (delay === undefined || this.endsBefore(call, delay) || this.isParked(call, delay, errors)) {
+    const error = slowest(errors)
+    return Effect.flatMap(call.budget.next(error, !renewal && !aside), (delay) => {
+      if (delay === undefined || this.endsBefore(call, delay) || this.isParked(call, delay, error)) {
         return this.giveUp(call, cause)
       }
       if (errors.some((error) => error.executed === "maybe")) call.executedMaybe = true
@@ -263,9 +264,9 @@ export class Calls {
   private isParked<A>(
     { budget, operation: { options } }: Call<A>,
     delay: number,
-    errors: ReadonlyArray<McpError.McpError>
+    error: McpError.McpError
   ): boolean {
-    return delay > longestRetryAfter && delay === retryAfter(slowest(errors)) &&
+    return delay > longestPause && delay === retryAfter(error) &&
       budget.policy.total === null && this.total(options) === Number.POSITIVE_INFINITY
   }
 

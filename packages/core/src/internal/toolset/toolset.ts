@@ -270,6 +270,7 @@ const unread = (): (lists: ToolLists) => boolean => {
     return stored.delete(server) && stale && error === undefined
   }
   return (lists) => {
+    // Each is looked at, since it may be one that is only stored by now.
     const found = lists.filter(isUnread).length > 0 || isFirst
     isFirst = false
     return found
