@@ -218,7 +218,7 @@ export function make<Agent, RunContext, E, R>(
   options: Options = {}
 ): Either.Either<ToolApproval<ToolRequest<Agent, RunContext>, R>, McpError.ConfigInvalid> {
   return Either.flatMap(
-    Check.check(checks, { otherwise: "always", timeout: 5000 }, options, owner),
+    Check.check(checks, { otherwise: "always", timeout: Deciding.patience }, options, owner),
     ({ otherwise, timeout }) => {
       if (typeof input === "function") return Either.right(byPolicy(input, timeout))
       return input === "always"

@@ -27,7 +27,7 @@ export interface FailedCall {
 
 /**
  * `"propagate"`: the typed error, which `E` has to allow. Otherwise a text for the model; where making it fails with `E`, the
- * call fails with that.
+ * call fails with that, and where making it takes longer than 5 seconds the text is that of `explained`.
  *
  * @since 0.1.0
  * @category models

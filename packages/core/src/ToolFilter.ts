@@ -289,7 +289,7 @@ export const dynamic = <Agent = unknown, RunContext = unknown, E = never, R = ne
   options: DynamicOptions = {}
 ): ToolFilter<ToolRequest<Agent, RunContext>, R> => {
   const { timeout } = Either.getOrThrowWith(
-    Check.check({ timeout: Check.finiteBound }, { timeout: 5000 }, options, owner),
+    Check.check({ timeout: Check.finiteBound }, { timeout: Decision.patience }, options, owner),
     (error) => error
   )
   return make((tool, server, request) => {

@@ -152,8 +152,8 @@ export declare namespace ServerOptions {
 }
 
 /**
- * What is sent along with a call as `_meta`, or not at all. A fresh object for each call. Where it fails, the tool is not
- * called.
+ * What is sent along with a call as `_meta`, or not at all. A fresh object for each call. Where it fails, or takes longer than 5
+ * seconds, or than the call may take, the tool is not called.
  *
  * @since 0.1.0
  * @category options
@@ -264,7 +264,8 @@ export type ToolsetOptions<Request, R, A, E = never, L = never> = ToolsetParts<
 >
 
 /**
- * How one call is made, each part of its own type: so it is inferred. What is not said here is as in the toolset.
+ * How one call is made, each part of its own type: so it is inferred. What is not said here is as in the toolset. `maxTotal` bounds
+ * all of it: filter, list, policy and metadata, and the call itself.
  *
  * @since 0.1.0
  * @category options

@@ -4,7 +4,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { McpError, ToolApproval, ToolFailure, ToolFilter, ToolNaming, Toolset } from "@mcp-runtime/core"
 import { RpcError } from "@mcp-runtime/testing/ScriptedServer"
-import { Cause, Context, Effect, Exit } from "effect"
+import { Cause, Context, Effect, Exit, Fiber } from "effect"
+import * as Asking from "./asking.js"
 import { ending, failed, type Options, pendingOf, schema, succeeded } from "./calling.js"
 import * as Kit from "./kit.js"
 
@@ -153,6 +154,25 @@ describe("a failure", () => {
         }
       }
       assert.strictEqual(yield* ending(call("a__x", "", { failure: () => Effect.interrupt })), "interrupted")
+    }))
+
+  it.scoped("whose text never comes is explained after 5 seconds, with a line in the log", () =>
+    Effect.gen(function*() {
+      const a = yield* Kit.server("a", [broken])
+      const { call } = (yield* Kit.toolset([a], { failure: () => Effect.never })).for()
+      const calling = yield* Kit.begun(Asking.logged(failed(call("a__x"))))
+      yield* Kit.pass(4999, 500)
+      assert.isFalse(yield* Kit.isDone(calling))
+      yield* Kit.pass(1)
+      const { lines, value: { text } } = yield* Effect.flatten(Fiber.join(calling))
+      assert.include(text, "Its server answered with error -32000: it is broken.")
+      assert.deepStrictEqual(lines.filter((_) => _.level === "Error"), [{
+        level: "Error",
+        server: "a",
+        tool: "x",
+        text:
+          `MCP server "a": the failure function of tool "x" took longer than 5000 ms, so the model is told the usual`
+      }])
     }))
 
   it.scoped("of one server is told by what is settled for it, whatever server an error names", () =>

@@ -101,6 +101,32 @@ describe("metadata", () => {
       }))
   }
 
+  for (
+    const [options, millis] of [[{}, 5000], [{ maxTotal: "2 seconds" }, 2000], [
+      { timeout: "3 seconds" },
+      3000
+    ]] as const
+  ) {
+    it.scoped(`whose resolver never ends (${JSON.stringify(options)}): after ${millis} ms the tool is not called`, () =>
+      Effect.gen(function*() {
+        const a = yield* Kit.server("a", ["x"])
+        const seen: Array<string> = []
+        const { call } = (yield* Kit.toolset([a], {
+          meta: () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => void seen.push("interrupted")))
+        })).for()
+        const calling = yield* Kit.begun(failed(call("a__x", {}, options)))
+        yield* Kit.pass(millis - 1, 500)
+        assert.isFalse(yield* Kit.isDone(calling))
+        yield* Kit.pass(1)
+        const { error } = yield* Effect.flatten(Fiber.join(calling))
+        assert.strictEqual(error._tag, "MetaFailed")
+        assert.strictEqual(error.executed, "no")
+        assert.include(error.message, `took longer than ${millis} ms`)
+        assert.deepStrictEqual(seen, ["interrupted"])
+        assert.deepStrictEqual(yield* a.calls, [])
+      }))
+  }
+
   it.scoped("is asked for after approval, and not for a call that is refused", () =>
     Effect.gen(function*() {
       const a = yield* Kit.server("a", [{ name: "x", inputSchema: schema({}, ["n"]) }])

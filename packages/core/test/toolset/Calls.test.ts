@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type McpConnection, McpError, type McpProtocol, ToolApproval, ToolFilter, ToolNaming } from "@mcp-runtime/core"
 import * as Toolset from "@mcp-runtime/core/Toolset"
 import { RpcError } from "@mcp-runtime/testing/ScriptedServer"
-import { Effect, Exit, Fiber, TestClock } from "effect"
+import { Effect, Either, Exit, Fiber, TestClock } from "effect"
 import * as Pending from "../../src/internal/toolset/pending.js"
 import { over } from "../manager/kit.js"
 import { storeOf } from "../manager/stores.js"
@@ -350,6 +350,45 @@ describe("the truth", () => {
       const exit = yield* Fiber.join(calling)
       assert.strictEqual(end(exit), "Failure RequestTimeout")
       assert.deepStrictEqual(yield* a.calls, [])
+    }))
+
+  it.scoped("what comes before a call counts against its maxTotal: a filter, a list, a policy, metadata", () =>
+    Effect.gen(function*() {
+      const slow = Effect.as(Effect.sleep("1 second"), true)
+      const late = Effect.as(Effect.sleep("1 second"), false)
+      const who = { agent: 1, runContext: 1 }
+      const a = yield* Kit.server("a", [{ name: "x", call: () => Effect.never }])
+      const { approve, call, list } = (yield* Kit.toolset([a], {
+        filter: ToolFilter.dynamic(() => slow),
+        approval: Either.getOrThrow(ToolApproval.make(({ arguments: { ask } }) => ask === true || late)),
+        meta: () => Effect.as(Effect.sleep("1 second"), { from: "meta" })
+      })).for(who)
+      const listing = yield* Kit.begun(list)
+      yield* Kit.pass(1000)
+      yield* Effect.flatten(Fiber.join(listing))
+      a.listing = Effect.sleep("1 second")
+      yield* changes(a, { name: "x", call: () => Effect.never })
+      // A second each for the filter, the list, the filter again, and the policy.
+      const early = yield* Kit.begun(ending(call("a__x", "", { maxTotal: "2500 millis" })))
+      yield* Kit.pass(2500, 250)
+      assert.strictEqual(yield* Effect.flatten(Fiber.join(early)), "Failure RequestTimeout")
+      assert.deepStrictEqual(yield* a.calls, [])
+      // The list is read by now: a second each for the filter, the policy and the metadata, and two for the server.
+      yield* Kit.pass(2000, 250)
+      const made = yield* Kit.begun(ending(call("a__x", "", { maxTotal: "5 seconds" })))
+      yield* Kit.pass(4999, 250)
+      assert.isFalse(yield* Kit.isDone(made))
+      yield* Kit.pass(1)
+      assert.strictEqual(yield* Effect.flatten(Fiber.join(made)), "Failure OutcomeUnknown")
+      assert.deepStrictEqual(yield* a.calls, ["x"])
+      const asking = yield* Kit.begun(pendingOf(call("a__x", { ask: true })))
+      yield* Kit.pass(1000, 250)
+      const approved = yield* Kit.begun(
+        ending(approve(yield* Effect.flatten(Fiber.join(asking)), { maxTotal: "500 millis" }))
+      )
+      yield* Kit.pass(500, 250)
+      assert.strictEqual(yield* Effect.flatten(Fiber.join(approved)), "Failure RequestTimeout")
+      assert.deepStrictEqual(yield* a.calls, ["x"])
     }))
 
   const answers = [

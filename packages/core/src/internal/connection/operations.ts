@@ -4,7 +4,6 @@
  * Owns: what a connection adds to an operation of a session: checks before it is sent, what is remembered after it.
  * May not touch: how it is sent, and again.
  */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Items } from "../../Catalog.js"
@@ -18,6 +17,7 @@ import * as Errors from "../engine/errors.js"
 import { type Budget, isRefusal } from "./calls.js"
 import type { Connection } from "./connection.js"
 import * as Known from "./known.js"
+import * as Left from "./left.js"
 
 type Result<A> = Effect.Effect<A, McpError.McpError>
 
@@ -121,7 +121,7 @@ const callIfComplete = (
   const tool = owner.catalog.shelves.tools.find(params.name)
   const refusal = Known.problem(connection.server, params.name, tool, params.arguments, detail)
   return refusal === undefined
-    ? performWith(callOf(params, within(options, owner.steady.now() - startedAt)), budget)
+    ? performWith(callOf(params, Left.after(options, owner.steady.now() - startedAt)), budget)
     : Effect.fail(refusal)
 }
 
@@ -137,17 +137,6 @@ const notLookedUp = ({ meter }: Connection["owner"], error: McpError.McpError): 
 export const countListing = (meter: Connection["owner"]["meter"], kind: Kind, error: McpError.McpError): void => {
   if (!isRefusal(error)) meter?.failed(methods[kind], error)
 }
-
-/** What is left of `maxTotal` after this many milliseconds. */
-const within = (options: CallOptions | undefined, passed: number): CallOptions | undefined =>
-  options?.maxTotal === undefined || options.maxTotal === null || passed === 0 ? options : {
-    ...options,
-    // A time that is refused when it is sent stays what it is.
-    maxTotal: Option.match(Duration.decodeUnknown(options.maxTotal), {
-      onNone: () => options.maxTotal,
-      onSome: (total) => Math.max(1, Duration.toMillis(total) - passed)
-    })
-  }
 
 /**
  * The complete list of tools, from the server. It is remembered to check arguments, and listed again in each new session.
@@ -256,7 +245,7 @@ export const whole = <A>(
   const { budget: budgetOf, inSpan, owner, performInSpan } = internals(connection)
   const begin = (budget: Budget, startedAt: number, beginnings: number): Result<A> =>
     Effect.suspend(() => {
-      const waiting = within(options, owner.steady.now() - startedAt)
+      const waiting = Left.after(options, owner.steady.now() - startedAt)
       const asking: (CallOptions & Waited) | undefined = options?.maxTotal === undefined
         ? options
         : { ...options, waited: { idleFrom: startedAt, totalFrom: startedAt } }

@@ -9,6 +9,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpConnection from "../../McpConnection.js"
@@ -28,11 +29,13 @@ import type {
   ToolResult
 } from "../../Toolset.js"
 import type { Connection } from "../connection/connection.js"
+import * as Left from "../connection/left.js"
 import * as Errors from "../engine/errors.js"
 import { inTime } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
 import * as Canonical from "./canonical.js"
+import * as Decision from "./decision.js"
 import { describe } from "./description.js"
 import * as Failure from "./failure.js"
 import { isPlainObject } from "./patternList.js"
@@ -180,11 +183,16 @@ export class Calls<Request, R, A, E> {
   ): Effect.Effect<ToolResult<A | B>, F | E | E2, R | R2> {
     return Effect.suspend(() => {
       let tool: AgentTool | undefined = undefined
-      return Effect.matchEffect(ready((_) => tool = _), {
-        onFailure: (error): Effect.Effect<ToolResult<A | B>, F | E | E2, R | R2> =>
-          isForCaller(error) ? Effect.fail(error as F) : this.failed(tool, asked, error, options),
-        onSuccess: (ready) => this.run(ready, options)
-      })
+      const late = () => Refusals.late(tool ?? asked, total)
+      const total = boundOf(options?.maxTotal)
+      const preparing = ready((_) => tool = _)
+      const inTotal = total === Number.POSITIVE_INFINITY ? preparing : inTime(preparing, total, late)
+      return Effect.flatMap(Left.since(options), (left) =>
+        Effect.matchEffect(inTotal, {
+          onFailure: (error): Effect.Effect<ToolResult<A | B>, F | E | E2, R | R2> =>
+            isForCaller(error) ? Effect.fail(error as F) : this.failed(tool, asked, error, options),
+          onSuccess: (ready) => this.run(ready, left())
+        }))
     })
   }
 
@@ -466,11 +474,14 @@ export class Calls<Request, R, A, E> {
         { onFailure, onSuccess }
       )
     if (around === undefined && meta === undefined) return send(call.arguments, wire)
-    return Effect.flatMap(this.metaOf(tool, call), (meta) => {
-      const next: Next = (change = {}) =>
-        send(change.arguments ?? call.arguments, withMeta(wire ?? {}, { ...meta, ...wire?.meta, ...change.meta }))
-      return around === undefined ? next() : around(call, next)
-    })
+    return Effect.flatMap(Left.since(wire), (left) =>
+      Effect.flatMap(this.metaOf(tool, call, wire), (meta) => {
+        const next: Next = (change = {}) =>
+          Effect.suspend(() =>
+            send(change.arguments ?? call.arguments, withMeta(left() ?? {}, { ...meta, ...wire?.meta, ...change.meta }))
+          )
+        return around === undefined ? next() : around(call, next)
+      }))
   }
 
   /** Its server is asked once for each call whether it has the tool. */
@@ -488,30 +499,31 @@ export class Calls<Request, R, A, E> {
 
   private metaOf(
     tool: AgentTool,
-    call: OutgoingCall
+    call: OutgoingCall,
+    options: McpConnection.CallOptions | undefined
   ): Effect.Effect<McpProtocol.JsonObject | undefined, McpError.McpError, R> {
     const { meta } = this.parts.options
     if (meta === undefined) return Effect.succeed(undefined)
+    const patience = Math.min(Decision.patience, boundOf(options?.timeout), boundOf(options?.maxTotal))
     const resolved = Effect.suspend(() => {
       const resolved = meta(call, this.request)
-      return Effect.isEffect(resolved) ? resolved : Effect.succeed(resolved)
+      return Effect.isEffect(resolved)
+        ? Decision.before(resolved, patience)
+        : Effect.succeedSome(Exit.succeed(resolved))
     })
-    return Effect.catchAllCause(
-      Effect.flatMap(
-        resolved,
-        (meta) => meta === undefined || isPlainObject(meta) ? Effect.succeed(meta) : Effect.die("not an object")
-      ),
-      (cause) =>
-        Cause.isInterruptedOnly(cause) ? Effect.failCause(cause as Cause.Cause<never>) : Effect.fail(
-          new McpError.MetaFailed({
-            server: tool.server,
-            operation: "tools/call",
-            executed: "no",
-            tool: McpError.displayName(tool.tool),
-            detail: "the function that gives it failed, or gave something that is no object; the tool was not called"
-          })
-        )
-    )
+    const refuse = (why: string) => Effect.fail(Refusals.withoutMeta(tool, why))
+    return Effect.flatMap(Effect.exit(resolved), (asked) => {
+      const end = Exit.isSuccess(asked) ? asked.value : Option.some(Exit.failCause(asked.cause))
+      if (Option.isNone(end)) return refuse(`took longer than ${patience} ms`)
+      if (Exit.isFailure(end.value)) {
+        const { cause } = end.value
+        return Cause.isInterruptedOnly(cause) ? Effect.failCause(cause as Cause.Cause<never>) : refuse("failed")
+      }
+      const { value } = end.value
+      return value === undefined || isPlainObject(value)
+        ? Effect.succeed(value)
+        : refuse("gave something that is no object")
+    })
   }
 
   /** The call has run, whatever becomes of this. */

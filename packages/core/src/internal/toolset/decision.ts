@@ -17,6 +17,9 @@ import * as Runtime from "effect/Runtime"
 import * as McpError from "../../McpError.js"
 import { handlersEndWithin, within } from "../within.js"
 
+/** How long the application may take with what it has set no time for. In milliseconds. */
+export const patience = 5000
+
 /** An effect only where one is needed. */
 export type Decision<R> = boolean | Effect.Effect<boolean, never, R>
 

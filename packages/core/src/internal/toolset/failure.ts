@@ -5,11 +5,13 @@
  * about the call itself, never their stderr, their addresses, their commands or the bodies of their HTTP responses.
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as McpError from "../../McpError.js"
 import type { FailedCall, ToolFailure } from "../../ToolFailure.js"
 import { isOfConfiguration } from "../errors/connecting.js"
 import { where } from "../errors/facts.js"
 import { isServer } from "../errors/owners.js"
+import * as Decision from "./decision.js"
 
 const longest = 2000
 
@@ -203,7 +205,7 @@ const problems = (all: ReadonlyArray<McpError.ConfigProblem>): string => {
   return all.length <= mostProblems ? listed.join("; ") : `${listed.join("; ")}; and ${all.length - mostProblems} more`
 }
 
-/** The text in the place of an error, or the error. */
+/** The text in the place of an error, or the error. Whoever waits for it is told the usual after a while. */
 export const handle = <R = never, E = never>(
   failure: ToolFailure<R, E>,
   error: McpError.McpError,
@@ -213,5 +215,17 @@ export const handle = <R = never, E = never>(
     // Only where the type allows this error.
     if (failure === "propagate") return Effect.fail(error as E)
     const text = failure(error, call)
-    return typeof text === "string" ? Effect.succeed(text) : text
+    if (typeof text === "string") return Effect.succeed(text)
+    return Effect.flatMap(
+      Decision.before(text, Decision.patience),
+      Option.getOrElse(() => Effect.as(untold(call), explained(error, call)))
+    )
   })
+
+const untold = ({ server, tool }: FailedCall): Effect.Effect<void> =>
+  Decision.report(
+    server,
+    `the failure function of tool "${McpError.displayName(tool, 128)}" took longer than ${Decision.patience} ms, ` +
+      "so the model is told the usual",
+    { tool: McpError.displayName(tool, 128) }
+  )

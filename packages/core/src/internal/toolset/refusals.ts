@@ -33,6 +33,27 @@ export const changing = (tool: AgentTool): McpError.ToolNotFound =>
     detail: "its server changes it while it is decided about"
   })
 
+/** The application did not say what is to be sent along with it. */
+export const withoutMeta = (tool: AgentTool, why: string): McpError.MetaFailed =>
+  new McpError.MetaFailed({
+    server: tool.server,
+    operation: "tools/call",
+    executed: "no",
+    tool: McpError.displayName(tool.tool),
+    detail: `the function that gives it ${why}; the tool was not called`
+  })
+
+/** Its `maxTotal` was over before it could be sent. */
+export const late = (asked: Asked, millis: number): McpError.RequestTimeout =>
+  new McpError.RequestTimeout({
+    server: ownerOf(asked),
+    operation: "tools/call",
+    executed: "no",
+    kind: "wait",
+    millis,
+    detail: "it was still looked up and decided about"
+  })
+
 /** What a name means is for the toolset to say. */
 const ownerOf = (asked: Asked): string =>
   typeof asked === "string" ? owners.toolset : McpError.displayName(asked.server)
