@@ -114,7 +114,10 @@ export interface Entry {
   readonly shadows: ReadonlyArray<Origin>
   /** Who has switched it off, if its own `enabled` has not. */
   readonly disabledBy?: Origin
-  /** Unresolved. `enabled: false` where it is disabled. */
+  /**
+   * Unresolved. `enabled: false` where it is disabled. It is as the file has it, secrets that are written there too: what is to be
+   * printed is what `McpConfig.decode` makes of it.
+   */
   readonly config: McpConfig.ServerConfigInput
   readonly rules: ServerRules
 }

@@ -11,6 +11,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as AuthSchema from "./internal/config/auth.js"
 import * as Bounds from "./internal/config/bounds.js"
+import { withoutSecrets } from "./internal/config/printed.js"
 import { problemsOf } from "./internal/config/problems.js"
 import * as shorthand from "./internal/config/shorthand.js"
 import * as Values from "./internal/config/values.js"
@@ -425,6 +426,9 @@ const invalid = (server: string, problems: ReadonlyArray<McpError.ConfigProblem>
  * Decodes one server's configuration, or what stands for it (see `from`). Fails with one problem per field; no value is part
  * of a message, so that a secret in the wrong place does not show up in a log.
  *
+ * Where the configuration is printed, logged or made JSON, it is shown without what may be a secret: its URL without user, query and
+ * fragment, arguments such as `--token X` without X, nothing that it has in `secrets`, and all that is `Redacted` as such.
+ *
  * @example
  * ```ts
  * import { McpConfig } from "@mcp-runtime/core"
@@ -469,7 +473,10 @@ export const decodeUnknown = (input: unknown): Effect.Effect<ServerConfig, McpEr
   const family = expand === undefined ? schemas : expandingSchemas
   const schema: Schema.Schema<ServerConfig, ServerConfigInput> = family[transport as keyof typeof schemas] as never
   const decode = Schema.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })
-  return Effect.mapError(decode(AuthSchema.withKindOfAuth(input)), (error) => invalid(server, problemsOf(error)))
+  return Effect.mapBoth(decode(AuthSchema.withKindOfAuth(input)), {
+    onFailure: (error) => invalid(server, problemsOf(error)),
+    onSuccess: withoutSecrets
+  })
 }
 
 /**

@@ -27,6 +27,55 @@ const printed = (value: unknown) =>
   ].join("\n")
 
 describe("what is shown of an object that is printed", () => {
+  it.effect("configurations: no user and query of a URL, no secrets that stand in arguments, nothing that they call a secret", () =>
+    Effect.gen(function*() {
+      const http = yield* McpConfig.decode({
+        name: "docs",
+        transport: "http",
+        url: `https://ada:${secret}@docs.example.com/mcp?key=${secret}`,
+        headers: { authorization: `Bearer ${secret}` },
+        proxy: `http://ada:${secret}@127.0.0.1:8080`,
+        timeouts: { request: "5 seconds" }
+      })
+      const stdio = yield* McpConfig.decode({
+        name: "files",
+        transport: "stdio",
+        command: "serve",
+        args: ["--token", secret, `--api-key=${secret}`, "-H", `Authorization: Bearer ${secret}`, "-p", "8080"]
+          .concat(`postgres://ada:${secret}@db/files?password=${secret}`, `/srv/${secret}x`, "."),
+        env: { TOKEN: secret },
+        secrets: [`${secret}x`]
+      })
+      const expanding = yield* McpConfig.decode({
+        name: "search",
+        transport: "auto",
+        url: `https://\${HOST:-search.example.com}/mcp?key=\${KEY:-${secret}}`,
+        expand: true
+      })
+      const wrong = { name: "docs", transport: "http", url: `ftp://ada:${secret}@docs.example.com` } as const
+      const manager = yield* McpManager.make({ servers: [wrong] })
+      const objects = { http, stdio, expanding, all: [{ http }], state: yield* manager.state }
+      for (const [name, object] of Object.entries(objects)) assert.notInclude(printed(object), "CANARY", name)
+      assert.strictEqual(JSON.parse(JSON.stringify(http)).url, "https://docs.example.com/mcp")
+      assert.strictEqual(JSON.parse(JSON.stringify(expanding)).url, "https://${HOST}/mcp")
+      assert.deepStrictEqual(JSON.parse(JSON.stringify(stdio)), {
+        name: "files",
+        transport: "stdio",
+        command: "serve",
+        args: ["--token", "<redacted>", "--api-key=<redacted>", "-H", "Authorization:<redacted>", "-p", "8080"]
+          .concat("postgres://db/files?password=", "/srv/<redacted>", "."),
+        env: { TOKEN: "<redacted>" },
+        secrets: ["<redacted>"]
+      })
+      // What they are is as it was.
+      assert(http.transport === "http" && stdio.transport === "stdio")
+      assert.include(http.url, secret)
+      assert.include(stdio.args?.join(), secret)
+      for (const config of [http, stdio, expanding]) {
+        assert.deepStrictEqual(yield* McpConfig.decode(config as never), config)
+      }
+    }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeMcp.layerTransport, CatalogStore.layerMemory))))
+
   it.scopedLive("the name and the state of its server, and nothing that was sent", () =>
     Effect.gen(function*() {
       const server = yield* HttpFixture.make()
@@ -63,10 +112,13 @@ describe("what is shown of an object that is printed", () => {
         toolset,
         toolbox,
         tools,
-        wire
+        wire,
+        config: connection.config,
+        state: yield* manager.state
       }
       for (const [name, object] of Object.entries(objects)) assert.notInclude(printed(object), "CANARY", name)
-      assert.deepStrictEqual(JSON.parse(JSON.stringify(objects)), {
+      const { config: _, state: __, ...others } = objects
+      assert.deepStrictEqual(JSON.parse(JSON.stringify(others)), {
         connection: { _id: "McpConnection", server: "docs", state: "Ready" },
         session: { _id: "McpSession", server: "docs", generation: 1, transport: "http" },
         manager: { _id: "McpManager", servers: [{ name: "docs", phase: "connected" }] },

@@ -9,6 +9,12 @@ import * as Option from "effect/Option"
 import type { CallOptions } from "../../McpConnection.js"
 import * as Steady from "../steady.js"
 
+/** How long a wish is in milliseconds, where it is a bound. */
+export const millisOf = (wish: Duration.DurationInput | null | undefined): number => {
+  const millis = Option.map(Duration.decodeUnknown(wish), Duration.toMillis)
+  return Option.isSome(millis) && millis.value > 0 ? millis.value : Number.POSITIVE_INFINITY
+}
+
 /** After this many milliseconds. */
 export const after = <O extends CallOptions>(options: O | undefined, passed: number): O | undefined =>
   options?.maxTotal === undefined || options.maxTotal === null || passed === 0 ? options : {

@@ -6,7 +6,6 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -184,7 +183,7 @@ export class Calls<Request, R, A, E> {
     return Effect.suspend(() => {
       let tool: AgentTool | undefined = undefined
       const late = () => Refusals.late(tool ?? asked, total)
-      const total = boundOf(options?.maxTotal)
+      const total = Left.millisOf(options?.maxTotal)
       const preparing = ready((_) => tool = _)
       const inTotal = total === Number.POSITIVE_INFINITY ? preparing : inTime(preparing, total, late)
       return Effect.flatMap(Left.since(options), (left) =>
@@ -267,7 +266,7 @@ export class Calls<Request, R, A, E> {
       )
       return Effect.zipRight(Effect.ignore(read), lists.current)
     }
-    const bound = Math.min(boundOf(options?.timeout), boundOf(options?.maxTotal))
+    const bound = Math.min(Left.millisOf(options?.timeout), Left.millisOf(options?.maxTotal))
     return bound === Number.POSITIVE_INFINITY
       ? lists.tools
       : inTime(lists.tools, bound, () => lists.current)
@@ -504,7 +503,7 @@ export class Calls<Request, R, A, E> {
   ): Effect.Effect<McpProtocol.JsonObject | undefined, McpError.McpError, R> {
     const { meta } = this.parts.options
     if (meta === undefined) return Effect.succeed(undefined)
-    const patience = Math.min(Decision.patience, boundOf(options?.timeout), boundOf(options?.maxTotal))
+    const patience = Math.min(Decision.patience, Left.millisOf(options?.timeout), Left.millisOf(options?.maxTotal))
     const resolved = Effect.suspend(() => {
       const resolved = meta(call, this.request)
       return Effect.isEffect(resolved)
@@ -585,12 +584,6 @@ const isForCaller = (error: Unapproved): error is CallError | McpError.ConfigInv
 
 const isThenable = (u: unknown): u is PromiseLike<unknown> =>
   typeof u === "object" && u !== null && typeof (u as { readonly then?: unknown }).then === "function"
-
-/** In milliseconds. */
-const boundOf = (wish: Duration.DurationInput | null | undefined): number => {
-  const millis = Option.map(Duration.decodeUnknown(wish), Duration.toMillis)
-  return Option.isSome(millis) && millis.value > 0 ? millis.value : Number.POSITIVE_INFINITY
-}
 
 /** What is the connection's affair. */
 const wireOf = (

@@ -17,11 +17,11 @@ import type * as McpConfig from "../../McpConfig.js"
 import * as CatalogIdentity from "../catalog/identity.js"
 import * as Deferred from "../config/deferred.js"
 import * as References from "../config/references.js"
+import { argumentsWithoutSecrets } from "../config/writtenSecrets.js"
 import * as Secrets from "../secrets.js"
 import { canonical } from "./canonical.js"
 import { seal } from "./seal.js"
 import { sha256 } from "./sha256.js"
-import { argumentsWithoutSecrets } from "./writtenSecrets.js"
 
 export interface ServerIdentity {
   readonly fingerprint: string

@@ -5,8 +5,8 @@
  * query of a URL. What is left tells one program from another, so nothing is left out that may be one: more than one word, which a
  * shell or an interpreter could run, or what stands for a file.
  */
-import * as References from "../config/references.js"
-import * as SecretNames from "../config/secretNames.js"
+import * as References from "./references.js"
+import * as SecretNames from "./secretNames.js"
 
 /** With `expands`, of a reference its name stays wherever it stands. */
 export const argumentsWithoutSecrets = (args: ReadonlyArray<string>, expands: boolean): ReadonlyArray<string> =>
@@ -16,8 +16,18 @@ export const argumentsWithoutSecrets = (args: ReadonlyArray<string>, expands: bo
     return shown === arg ? arg : `${shown}\0${expands ? References.namesIn(arg).join() : ""}`
   })
 
-const withoutSecrets = (arg: string, before: string): string =>
-  isSecretOf(before, arg) ? "" : assignedIn(arg) ?? headerIn(arg, before) ?? withoutCredentials(arg)
+/** As a person may see them. */
+export const argumentsAsShown = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
+  args.map((arg, i) => {
+    const front = frontOf(arg, args[i - 1] ?? "")
+    return front === undefined ? withoutCredentials(arg) : `${front}<redacted>`
+  })
+
+const withoutSecrets = (arg: string, before: string): string => frontOf(arg, before) ?? withoutCredentials(arg)
+
+/** What is in front of a secret that is all of the rest. */
+const frontOf = (arg: string, before: string): string | undefined =>
+  isSecretOf(before, arg) ? "" : assignedIn(arg) ?? headerIn(arg, before)
 
 /** `--token X`. */
 const isSecretOf = (option: string, value: string): boolean =>
