@@ -30,6 +30,7 @@ import { documentOf, type Failure, type FailureDocument, fromMcpError } from "./
 import * as Connecting from "./output/connecting.js"
 import { Screen } from "./output/Screen.js"
 import * as StderrTap from "./output/stderrTap.js"
+import { shownName } from "./output/text.js"
 import type { Broken, Setup } from "./Setup.js"
 
 export interface Servers {
@@ -208,6 +209,16 @@ const reportOf = ({ name, problems }: Broken): ServerReport => ({
   },
   milliseconds: 0
 })
+
+/** Which servers have had no say, where something is not found. */
+export const notLookedIn = (silent: Iterable<string>): ReadonlyArray<string> => {
+  const names = [...new Set(silent)].map(shownName)
+  return names.length === 0 ? [] : [`Not looked for in ${names.join(", ")}: not connected. See: mcp-runtime doctor`]
+}
+
+/** The same of all that have failed, or whose configuration can't be used. */
+export const silent = ({ manager, setup }: Servers): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.map(manager.errors, (errors) => notLookedIn([...setup.broken.map((_) => _.name), ...errors.keys()]))
 
 /** Why servers have failed and what to do about it, on stderr. What is wrong in files was told before. */
 export const tellFailures = ({ manager, setup }: Servers): Effect.Effect<void, never, Screen> =>

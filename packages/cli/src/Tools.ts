@@ -78,9 +78,7 @@ export const unknownTool = (
   const close = new Set(suggest(written, names.keys()).map((_) => shownName(names.get(_) ?? _)))
   return usage(`There is no tool "${oneLine(written.slice(0, 256))}"`, [
     ...(close.size === 0 ? [] : [`Did you mean ${[...close].join(" or ")}?`]),
-    ...(silent.length === 0
-      ? []
-      : [`Not looked for in ${silent.map(shownName).join(", ")}: not connected. See: mcp-runtime doctor`]),
+    ...Servers.notLookedIn(silent),
     ...(tools.length > 0 && tools.length <= 12
       ? [`There ${tools.length === 1 ? "is" : "are"} ${tools.map((_) => shownName(_.name)).join(", ")}.`]
       : []),

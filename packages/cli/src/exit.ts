@@ -52,12 +52,17 @@ export class Failure extends Data.TaggedError("Failure")<{
   }
 }
 
-/** The command line is wrong, or asks for something that is not there. */
-export const usage = (message: string, todo: ReadonlyArray<string>, tag = "Usage"): Failure =>
+/** The command line is wrong, or asks for something that is not there. `server`: whom that is about, where it is known. */
+export const usage = (
+  message: string,
+  todo: ReadonlyArray<string>,
+  tag = "Usage",
+  server: string | null = null
+): Failure =>
   new Failure({
     code: ExitCode.usage,
     text: format({ headline: message, happened: "", details: [], todo }),
-    document: { tag, message, server: null, executed: "no", todo }
+    document: { tag, message, server, executed: "no", todo }
   })
 
 /** The command did what it could, and it was not enough. */

@@ -156,6 +156,52 @@ describe("mcp-runtime", () => {
     }), limit)
 
   it.scopedLive(
+    "call: a name that is wrong is told as such, also where another server can't be connected",
+    () =>
+      Effect.gen(function*() {
+        const { run, servers } = yield* home
+        servers({ notes, gone: { command: "no-such-program-here" } })
+        for (const written of ["notes__add_not", "notes/add_not", "add_not"]) {
+          const { code, json, stderr } = yield* run(["call", written, "text=a", "--json"])
+          assert.strictEqual(json().error.tag, "ToolNotFound", written)
+          assert.strictEqual(code, 2)
+          assert.include(stderr, "Did you mean notes__add_note")
+          assert.include(stderr, "Not looked for in gone: not connected")
+        }
+        servers({ everything, gone: { command: "no-such-program-here" } })
+        for (const line of [["prompt", "gone/args-promt"], ["prompt", "args-promt"], ["read", "demo://none"]]) {
+          const { code, stderr } = yield* run(line)
+          assert.strictEqual(code, 2, stderr)
+          assert.include(stderr, "Not looked for in gone: not connected", line.join(" "))
+        }
+        const named = yield* run(["call", "gone__add_note", "text=a", "--json"])
+        assert.deepInclude(named.json().error, { tag: "SpawnFailed", server: "gone" })
+      }),
+    limit
+  )
+
+  it.scopedLive(
+    "call, prompt: arguments that are wrong name the server that they are for",
+    () =>
+      Effect.gen(function*() {
+        const { run, servers } = yield* home
+        servers({ notes, everything })
+        const wrong = [
+          ["call", "notes__count", "to=many"],
+          ["call", "notes__count", "{"],
+          ["call", "notes__add_note", `{"text":1}`]
+        ]
+        for (const line of wrong) {
+          const { json } = yield* run([...line, "--json"])
+          assert.deepInclude(json().error, { tag: "ArgumentsInvalid", server: "notes" }, line.join(" "))
+        }
+        const { json } = yield* run(["prompt", "args-prompt", "town=Oslo", "--json"])
+        assert.deepInclude(json().error, { tag: "ArgumentsInvalid", server: "everything" })
+      }),
+    limit
+  )
+
+  it.scopedLive(
     "call: names and arguments that are wrong are 2, with what would be right; nothing is called",
     () =>
       Effect.gen(function*() {

@@ -30,7 +30,7 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
   Effect.gen(function*() {
     const setup = yield* Setup.load(options)
     const found = yield* find(options.tool, setup)
-    const target = { name: found.tool.name, inputSchema: found.tool.definition.inputSchema }
+    const target = targetOf(found.tool)
     const args = yield* Arguments.parse(options.arguments, target, Sources.read)
     const startedAt = yield* Clock.currentTimeMillis
     const result = yield* Effect.scoped(call(found, args))
@@ -74,9 +74,10 @@ const find = (written: string, setup: Setup.Setup): Effect.Effect<Found, Failure
       if (resolved.left._tag === "Ambiguous") return yield* Tools.ambiguousTool(written, resolved.left.tools)
       yield* notThere(written, servers)
       const errors = yield* servers.manager.errors
-      // The one server that may have it does not work: that is what is wrong.
+      // The one server that may have it does not work: that is what is wrong. Where it begins with one that works, none else may.
       const [error] = [...errors.values(), ...problems.map((_) => _.error)]
-      if (error !== undefined && (only.size === 1 || tools.length === 0)) return yield* Servers.failureOf(setup)(error)
+      const mayBeThere = seen.length === 0 && (only.size === 1 || tools.length === 0)
+      if (error !== undefined && mayBeThere) return yield* Servers.failureOf(setup)(error)
       seen.push(...tools)
       failed.push(...errors.keys())
     }
@@ -129,6 +130,12 @@ const notThere = (written: string, { catalog, manager, setup }: Servers.Servers)
 // the call
 // ---------------------------------------------------------------------------------------------------------------------
 
+const targetOf = ({ definition, name, server }: Toolset.AgentTool): Arguments.Target => ({
+  name,
+  server,
+  inputSchema: definition.inputSchema
+})
+
 const call = (
   { servers: { setup }, tool, toolbox }: Found,
   args: McpProtocol.JsonObject
@@ -136,7 +143,7 @@ const call = (
   Effect.gen(function*() {
     const onProgress = yield* Progress.bar(tool.name)
     const options = { onProgress }
-    const target = { name: tool.name, inputSchema: tool.definition.inputSchema }
+    const target = targetOf(tool)
     const result = yield* toolbox.call(tool, args, options).pipe(
       // Whoever types a call has decided that it is to be made.
       Effect.catchTag("ApprovalRequired", ({ pending }) => toolbox.approve(pending, options)),

@@ -31,13 +31,13 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
     const setup = yield* Setup.load(options)
     const servers = yield* Servers.connect(setup, { deferred: false })
     const { errors, items } = Lists.flatten(yield* servers.catalog.prompts)
-    const found = find(options.name, items)
+    const found = find(options.name, items, yield* Servers.silent(servers))
     if (Either.isLeft(found)) {
       const error = [...(yield* servers.manager.errors).values(), ...errors.values()][0]
       return yield* items.length === 0 && error !== undefined ? Servers.failureOf(setup)(error) : found.left
     }
     const { item, server } = found.right
-    const args = yield* parse(options.arguments, item)
+    const args = yield* parse(options.arguments, found.right)
     const connection = yield* Effect.catchAll(servers.manager.connection(server), Servers.failureOf(setup))
     const startedAt = yield* Clock.currentTimeMillis
     const { description, messages } = yield* McpConnection.getPrompt(connection, { name: item.name, arguments: args })
@@ -60,7 +60,11 @@ export const run = (options: Options): Effect.Effect<ExitCode, Failure, Screen |
 
 type Item = Lists.Listed<McpProtocol.Prompt>
 
-const find = (written: string, items: ReadonlyArray<Item>): Either.Either<Item, Failure> => {
+const find = (
+  written: string,
+  items: ReadonlyArray<Item>,
+  silent: ReadonlyArray<string>
+): Either.Either<Item, Failure> => {
   const found = items.filter(({ item, server }) =>
     item.name === written || `${server}/${item.name}` === written || `${server}__${item.name}` === written
   )
@@ -68,6 +72,7 @@ const find = (written: string, items: ReadonlyArray<Item>): Either.Either<Item, 
   if (only === undefined) {
     return Either.left(usage(`There is no prompt "${oneLine(written.slice(0, 256))}"`, [
       ...didYouMean(written, items.map((_) => _.item.name), shownName),
+      ...silent,
       "See what there is: mcp-runtime prompts"
     ], "PromptNotFound"))
   }
@@ -83,18 +88,23 @@ const find = (written: string, items: ReadonlyArray<Item>): Either.Either<Item, 
 /** Arguments of prompts are texts. */
 const parse = (
   words: ReadonlyArray<string>,
-  prompt: McpProtocol.Prompt
+  { item: prompt, server }: Item
 ): Either.Either<{ readonly [name: string]: string }, Failure> => {
   const known = prompt.arguments ?? []
   const result: Record<string, string> = {}
   const wrong = (problem: string, todo: ReadonlyArray<string> = []) =>
-    usage(`The arguments of the prompt "${shownName(prompt.name)}" are wrong: ${problem}`, [
-      ...todo,
-      known.length === 0 ? "It takes no arguments." : `It takes: ${argumentsOf(prompt)}`,
-      `A line that would work: mcp-runtime prompt ${shellWord(prompt.name)}${
-        known.filter((_) => _.required === true).map((_) => ` ${shellWord(`${_.name}=text`)}`).join("")
-      }`
-    ], "ArgumentsInvalid")
+    usage(
+      `The arguments of the prompt "${shownName(prompt.name)}" are wrong: ${problem}`,
+      [
+        ...todo,
+        known.length === 0 ? "It takes no arguments." : `It takes: ${argumentsOf(prompt)}`,
+        `A line that would work: mcp-runtime prompt ${shellWord(prompt.name)}${
+          known.filter((_) => _.required === true).map((_) => ` ${shellWord(`${_.name}=text`)}`).join("")
+        }`
+      ],
+      "ArgumentsInvalid",
+      server
+    )
   for (const word of words) {
     const at = word.indexOf("=")
     if (at <= 0) return Either.left(wrong(`"${oneLine(word.slice(0, 80))}" is not key=value`))

@@ -81,6 +81,7 @@ const serverOf = (uri: string, servers: Servers.Servers): Effect.Effect<string, 
     if (error !== undefined && connected.length === 0) return yield* Servers.failureOf(servers.setup)(error)
     return yield* usage(`No server lists the resource "${oneLine(uri.slice(0, 512))}"`, [
       ...didYouMean(uri, resources.items.map((_) => _.item.uri), oneLine),
+      ...(yield* Servers.silent(servers)),
       "See what there is: mcp-runtime resources",
       "Or say which server to ask: --server <name>"
     ], "ResourceNotFound")

@@ -29,6 +29,8 @@ export interface Target {
   /** The name that is typed. */
   readonly name: string
   readonly inputSchema: JsonObject
+  /** Whose tool it is. */
+  readonly server?: string
 }
 
 /** Where a whole object may come from, beside a file. */
@@ -208,7 +210,8 @@ export const wrong = (target: Target, problem: string, todo: ReadonlyArray<strin
   usage(
     `The arguments of "${shownName(target.name)}" are wrong: ${problem}`,
     [...todo, ...expectations(target)],
-    "ArgumentsInvalid"
+    "ArgumentsInvalid",
+    target.server ?? null
   )
 
 /** What it takes, and a line that would work. */
