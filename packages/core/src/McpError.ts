@@ -6,7 +6,9 @@
  *
  * The classes are in `internal/errors`, by what they are about; here is what makes them one family.
  *
- * Every error carries three facts beside its own:
+ * Each message says which server, what was tried, what happened, and, after `to do:`, what to do about it; but for what is wrong with
+ * an input, which says so itself, and for the words of a server about what it was asked. Every error carries three facts beside its
+ * own:
  *
  * - `server`: the configured name of the server; where it is about no server, what it is about, in angle brackets, such as
  *   `<toolset>` or `<manager>`: these are few, and known.
@@ -18,6 +20,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { without } from "./internal/errors/advice.js"
 import {
   CapabilityMissing,
   ElicitationRequired,
@@ -239,5 +242,13 @@ export const isTransient = (error: McpError): boolean => {
 
 const isTransientStatus = (status: number): boolean =>
   status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505)
+
+/**
+ * The message without what to do, and without that of an error inside: for whoever has words of their own for it.
+ *
+ * @since 0.1.0
+ * @category accessors
+ */
+export const whatHappened: (error: McpError) => string = without
 
 export { displayMarks, displayName, displayText, displayUrl } from "./internal/errors/display.js"

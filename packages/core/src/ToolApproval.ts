@@ -393,6 +393,8 @@ export class ApprovalRequired
 {
   override get message() {
     const { name } = this.pending
-    return `${where(this)}: the call of "${McpError.displayName(name)}" needs approval`
+    return `${where(this)}: the call of "${
+      McpError.displayName(name)
+    }" needs approval; to do: ask a person, and give 'pending' to approve or reject`
   }
 }

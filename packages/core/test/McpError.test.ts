@@ -81,7 +81,7 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
   ],
   [
     new McpError.RequestTimeout({ ...about, kind: "wait", millis: 1500, detail: "no turn", stderrTail }),
-    ["could not be sent within 1500 ms: no turn; the end of its stderr:\nboom"]
+    ["could not be sent within 1500 ms: no turn; to do: raise ", "longer; the end of its stderr:\nboom"]
   ],
   [new McpError.RequestTimeout({ ...about, kind: "wait", millis: 1500 }), ["could not be sent within 1500 ms"]],
   [new McpError.SessionExpired({ ...about, status: 404 }), ["HTTP 404"]],
@@ -210,7 +210,7 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
   ...unknownOutcomes.map((error) =>
     [
       new McpError.OutcomeUnknown({ ...about, error }),
-      ["the outcome is unknown: it may have been executed, so it was not sent again. " + error.message]
+      ["the outcome is unknown: it may have been executed, so it was not sent again; to do: ", `. ${error.message}`]
     ] as const
   )
 ]
@@ -223,7 +223,7 @@ describe("what an error is about", () => {
     new McpError.ToolNotFound({ server, operation: "tools/call", executed: "no", tool: "x", detail: "d" }).message
 
   it("is called a server where it is one, and what it is where it is none", () => {
-    const said = `: tools/call: there is no tool "x": d`
+    const said = `: tools/call: there is no tool "x": d; to do: list the tools anew`
     assert.strictEqual(messageOf("files"), `MCP server "files"${said}`)
     // A server may have any name.
     assert.strictEqual(messageOf("<files>"), `MCP server "<files>"${said}`)
@@ -261,6 +261,16 @@ describe("what an error is about", () => {
   })
 })
 
+/** What is wrong with an input says what to do, and so do the words of a server about what it was asked. */
+const saysItself: ReadonlySet<string> = new Set([
+  "ArgumentsInvalid",
+  "ConfigInvalid",
+  "ElicitationRequired",
+  "RemoteError",
+  "TaskFailed",
+  "ToolFailed"
+])
+
 describe("McpError", () => {
   it("the samples cover the family", () => {
     const family = McpError.McpError.members.map((_) => _._tag).sort()
@@ -268,8 +278,14 @@ describe("McpError", () => {
   })
 
   for (const [error, words] of samples) {
-    it(`${error._tag} says which server, what was tried and what happened: ${words.join(" ")}`, () => {
+    it(`${error._tag} says which server, what was tried, what happened and what to do: ${words.join(" ")}`, () => {
       const { message } = error
+      const happened = McpError.whatHappened(error)
+      assert.notInclude(happened, "to do:")
+      if (saysItself.has(error._tag)) assert.strictEqual(message, happened)
+      else if ("authorizationUrl" in error && error.authorizationUrl !== undefined) {
+        assert.include(message, "has to visit")
+      } else assert.match(message, /; to do: [a-z]/)
       assert.isTrue(message.startsWith(`MCP server "files": ${error.operation}: `), message)
       for (const word of words) assert.include(message, word)
       assert.notInclude(message, "undefined")
@@ -555,7 +571,7 @@ describe("displayName", () => {
     const failed = new McpError.ToolNotFound({ ...at, tool: "read\u200b\nfile", detail: "gone" })
     assert.strictEqual(
       failed.message,
-      "MCP server \"a\ufffdb\": tools/call: there is no tool \"read\ufffd␊file\": gone"
+      "MCP server \"a\ufffdb\": tools/call: there is no tool \"read\ufffd␊file\": gone; to do: list the tools anew"
     )
     const both = new McpError.ServersFailed({ ...at, errors: [failed, failed] })
     assert.include(both.message, "(and 1 more: \"a\ufffdb\" ToolNotFound)")

@@ -193,7 +193,7 @@ export const json = (report: Report): object => ({
     error: _.error === undefined ? null : {
       tag: _.error._tag,
       operation: _.error.operation,
-      message: _.error.message,
+      message: McpError.whatHappened(_.error),
       server: _.error.server,
       executed: _.error.executed,
       todo: _.advice?.todo ?? []

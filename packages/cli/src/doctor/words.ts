@@ -108,15 +108,16 @@ export const advice = (
   details: ReadonlyArray<Detail> = []
 ): Advice => ({ headline, happened, details, todo: [...new Set(todo)] })
 
-/** The message without what it has in common with every message. */
+/** What happened, without what messages have in common. What to do, the advice says. */
 export const said = (error: McpError.McpError): string => {
+  const message = McpError.whatHappened(error)
   const operation = `: ${error.operation}: `
   // What is about no server, such as `<manager>`, says so without the brackets.
   const prefix = [`MCP server "${McpError.displayName(error.server, 320)}"`, error.server.slice(1, -1)].map((_) =>
     _ + operation
   )
-    .find((_) => error.message.startsWith(_))
-  return prefix === undefined ? error.message : error.message.slice(prefix.length)
+    .find((_) => message.startsWith(_))
+  return prefix === undefined ? message : message.slice(prefix.length)
 }
 
 export const seconds = (millis: number): string =>

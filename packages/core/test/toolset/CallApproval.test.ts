@@ -329,7 +329,11 @@ describe("what waits for approval", () => {
       for (const [i, tool] of names.entries()) {
         const asked = yield* Effect.flip(call({ server: "a", tool }))
         assert(asked._tag === "ApprovalRequired")
-        assert.strictEqual(asked.message, `MCP server "a": tools/call: the call of "${seen[i]}" needs approval`)
+        assert.strictEqual(
+          asked.message,
+          `MCP server "a": tools/call: the call of "${seen[i]}" needs approval; ` +
+            "to do: ask a person, and give 'pending' to approve or reject"
+        )
         assert.strictEqual(asked.pending.tool, tool)
         const rejected = yield* reject(asked.pending)
         assert.strictEqual(

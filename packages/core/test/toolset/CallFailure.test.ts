@@ -49,7 +49,7 @@ describe("a failure", () => {
       assert.strictEqual(none.tool, undefined)
       assert.strictEqual(
         none.error.message,
-        `toolset: tools/call: there is no tool "a__none": it is not among the tools that may be used`
+        `toolset: tools/call: there is no tool "a__none": it is not among the tools that may be used; to do: list the tools anew`
       )
       const identity = yield* failed(call({ server: "a", tool: "none" }))
       assert.include(identity.error.message, `MCP server "a": tools/call: there is no tool "none"`)

@@ -26,6 +26,8 @@ import {
   toolset
 } from "./kit.js"
 
+const correct = "to do: correct the name, or configure the server"
+
 type Options = Toolset.ToolsetOptions<unknown, never, never, never, McpError.ServersFailed>
 
 const errorsOf = <A, E extends { readonly _tag: string }>(exit: Exit.Exit<A, E | McpError.ServersFailed>) => {
@@ -52,8 +54,8 @@ describe("a server that nobody has configured", () => {
         const { problems, tools } = yield* made.for().list
         assert.deepStrictEqual(tools.map((_) => _.name), ["a__x"])
         assert.deepStrictEqual(problems.map((_) => `${_.server} ${_.error.message}`), [
-          `A MCP server "A": tools/list: no server of this name is configured; these are: "a", "b"`,
-          `B MCP server "B": tools/list: no server of this name is configured; these are: "a", "b"`
+          `A MCP server "A": tools/list: no server of this name is configured; these are: "a", "b"; ${correct}`,
+          `B MCP server "B": tools/list: no server of this name is configured; these are: "a", "b"; ${correct}`
         ])
         for (const { error } of problems) assert.strictEqual(error._tag, "UnknownServer")
         assert.strictEqual(
@@ -159,7 +161,7 @@ describe("a manager that is closed for good", () => {
       const late = failure(yield* Effect.exit(Effect.asVoid(propagating.for().call("a__x"))))
       assert.strictEqual(
         (late as McpError.McpError).message,
-        "toolset: tools/call: there is no connection: the scope of the manager has closed"
+        "toolset: tools/call: there is no connection: the scope of the manager has closed; to do: use one that is open"
       )
       assert.deepInclude((yield* failed(approving.for().approve(pending))).error, { reason: "Released", server: "a" })
       const none = yield* Toolset.make(yield* Effect.scoped(over([])))

@@ -344,7 +344,7 @@ const millisOf = (wish: Duration.DurationInput | null | undefined, otherwise: Du
 const describe = ({ state }: Owner): string => {
   switch (state._tag) {
     case "Reconnecting":
-      return `the last one was lost, try ${state.attempt} to reconnect; ${state.error.message}`
+      return `the last one was lost, try ${state.attempt} to reconnect; ${McpError.whatHappened(state.error)}`
     case "Connecting":
       return `still connecting`
     default:

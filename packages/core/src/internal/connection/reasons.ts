@@ -27,7 +27,7 @@ export const lost = (error: McpError.McpError): McpError.McpError =>
     operation: "connection",
     executed: "maybe",
     reason: "Reset",
-    detail: `the session was given up: ${error.message}`
+    detail: `the session was given up: ${McpError.whatHappened(error)}`
   })
 
 export const disabled = (server: string, detail = "the server is disabled"): McpError.ConnectionUnavailable =>
@@ -42,7 +42,7 @@ export const crashLoop = (
   millis: number
 ): McpError.McpError => {
   const what = isRemote(config) ? "its sessions keep failing" : "it keeps ending after its start"
-  const why = last?.message ?? "unknown"
+  const why = last === undefined ? "unknown" : McpError.whatHappened(last)
   return unavailable(
     config.name,
     "CrashLoop",

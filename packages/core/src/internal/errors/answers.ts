@@ -5,6 +5,7 @@
  * May not touch: what tools are, and how an answer came.
  */
 import * as Schema from "effect/Schema"
+import { todo } from "./advice.js"
 import { common, lastFrames, optional, where } from "./facts.js"
 
 /**
@@ -23,7 +24,7 @@ export class InvalidResult extends Schema.TaggedError<InvalidResult>("@mcp-runti
   }
 ) {
   override get message() {
-    return `${where(this)}: the result is malformed: ${this.detail}`
+    return `${where(this)}: the result is malformed: ${this.detail}${todo(this)}`
   }
 }
 
@@ -80,12 +81,12 @@ export class CapabilityMissing extends Schema.TaggedError<CapabilityMissing>("@m
   }
 ) {
   override get message() {
-    return `${where(this)}: the server does not announce the capability "${this.capability}"`
+    return `${where(this)}: the server does not announce the capability "${this.capability}"${todo(this)}`
   }
 }
 
 /**
- * A bound was reached. Each has an option that raises it.
+ * A bound was reached. Each has an option that raises it, but for `sendBuffer`: how many messages without an answer may be under way.
  *
  * @since 0.1.0
  * @category errors
@@ -99,7 +100,7 @@ export class LimitExceeded extends Schema.TaggedError<LimitExceeded>("@mcp-runti
   }
 ) {
   override get message() {
-    return `${where(this)}: the limit "${this.limit}" of ${this.max} was exceeded`
+    return `${where(this)}: the limit "${this.limit}" of ${this.max} was exceeded${todo(this)}`
   }
 }
 

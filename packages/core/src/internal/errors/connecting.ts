@@ -5,6 +5,7 @@
  * May not touch: requests.
  */
 import * as Schema from "effect/Schema"
+import { todo } from "./advice.js"
 import {
   common,
   describeExit,
@@ -72,7 +73,7 @@ export class SpawnFailed extends Schema.TaggedError<SpawnFailed>("@mcp-runtime/c
   detail: Schema.String
 }) {
   override get message() {
-    return `${where(this)}: could not start "${this.command}": ${this.detail}`
+    return `${where(this)}: could not start "${this.command}": ${this.detail}${todo(this)}`
   }
 }
 
@@ -93,7 +94,7 @@ export class ConnectFailed extends Schema.TaggedError<ConnectFailed>("@mcp-runti
   }
 ) {
   override get message() {
-    return `${where(this)}: could not connect to ${this.url}: ${this.detail}`
+    return `${where(this)}: could not connect to ${this.url}: ${this.detail}${todo(this)}`
   }
 }
 
@@ -118,7 +119,7 @@ export class HandshakeFailed extends Schema.TaggedError<HandshakeFailed>("@mcp-r
   override get message() {
     return `${where(this)}: the handshake failed: ${this.detail}${
       this.exit === undefined ? "" : ` (the process ${describeExit(this.exit)})`
-    }${describeStderr(this.stderrTail)}`
+    }${todo(this)}${describeStderr(this.stderrTail)}`
   }
 }
 
@@ -140,7 +141,7 @@ export class VersionMismatch extends Schema.TaggedError<VersionMismatch>("@mcp-r
   override get message() {
     return `${where(this)}: no common protocol version: asked for ${this.requested}, the server offers ${
       this.offered.length === 0 ? "none" : this.offered.join(", ")
-    }; this client supports ${this.supported.join(", ")}`
+    }; this client supports ${this.supported.join(", ")}${todo(this)}`
   }
 }
 
@@ -165,7 +166,7 @@ export class ConnectionUnavailable
   override get message() {
     return `${where(this)}: there is no connection${
       this.retryAfterMillis === undefined ? "" : `, and the next try is possible in ${this.retryAfterMillis} ms`
-    }: ${this.detail}`
+    }: ${this.detail}${todo(this)}`
   }
 }
 
@@ -181,7 +182,7 @@ export class CloseFailed extends Schema.TaggedError<CloseFailed>("@mcp-runtime/c
   detail: Schema.String
 }) {
   override get message() {
-    return `${where(this)}: ${this.detail}`
+    return `${where(this)}: ${this.detail}${todo(this)}`
   }
 }
 
@@ -203,6 +204,6 @@ export class UnknownServer extends Schema.TaggedError<UnknownServer>("@mcp-runti
       this.configured.length === 0
         ? "none is"
         : `these are: ${this.configured.map((_) => `"${shownServer(_)}"`).join(", ")}`
-    }`
+    }${todo(this)}`
   }
 }

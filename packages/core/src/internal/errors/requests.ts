@@ -5,6 +5,7 @@
  * May not touch: what an answer says.
  */
 import * as Schema from "effect/Schema"
+import { todo } from "./advice.js"
 import { displayUrl } from "./display.js"
 import { common, describeExit, describeStderr, lastFrames, optional, processExit, where } from "./facts.js"
 
@@ -29,7 +30,7 @@ export class ConnectionClosed extends Schema.TaggedError<ConnectionClosed>("@mcp
   override get message() {
     return `${where(this)}: the connection is closed: ${this.detail}${
       this.exit === undefined ? "" : ` (the process ${describeExit(this.exit)})`
-    }${describeStderr(this.stderrTail)}`
+    }${todo(this)}${describeStderr(this.stderrTail)}`
   }
 }
 
@@ -54,7 +55,7 @@ export class RequestTimeout extends Schema.TaggedError<RequestTimeout>("@mcp-run
   override get message() {
     return `${where(this)}: ${this.kind === "wait" ? "could not be sent" : "no answer"} within ${this.millis} ms${
       this.kind === "wait" ? "" : ` (${this.kind} time-out)`
-    }${this.detail === undefined ? "" : `: ${this.detail}`}${describeStderr(this.stderrTail)}`
+    }${this.detail === undefined ? "" : `: ${this.detail}`}${todo(this)}${describeStderr(this.stderrTail)}`
   }
 }
 
@@ -72,7 +73,7 @@ export class SessionExpired extends Schema.TaggedError<SessionExpired>("@mcp-run
   }
 ) {
   override get message() {
-    return `${where(this)}: the server has forgotten this session (HTTP ${this.status})`
+    return `${where(this)}: the server has forgotten this session (HTTP ${this.status})${todo(this)}`
   }
 }
 
@@ -99,7 +100,9 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>("@mcp-runtime
   override get message() {
     return `${where(this)}: the server asks for credentials (HTTP 401)${
       this.detail === undefined ? "" : `: ${this.detail}`
-    }${visiting(this.authorizationUrl)}${this.challenge === undefined ? "" : `; challenge: ${this.challenge}`}`
+    }${visiting(this.authorizationUrl)}${this.challenge === undefined ? "" : `; challenge: ${this.challenge}`}${
+      todo(this)
+    }`
   }
 }
 
@@ -120,7 +123,7 @@ export class Forbidden extends Schema.TaggedError<Forbidden>("@mcp-runtime/core/
   override get message() {
     return `${where(this)}: the server forbids this (HTTP 403)${
       this.scope === undefined ? "" : `; it asks for the scope "${this.scope}"`
-    }${visiting(this.authorizationUrl)}${this.body === "" ? "" : `: ${this.body}`}`
+    }${visiting(this.authorizationUrl)}${this.body === "" ? "" : `: ${this.body}`}${todo(this)}`
   }
 }
 
@@ -145,7 +148,7 @@ export class HttpError extends Schema.TaggedError<HttpError>("@mcp-runtime/core/
       this.location === undefined ? "" : `: the redirect to ${this.location} was not followed`
     }${this.retryAfterMillis === undefined ? "" : ` (retry after ${this.retryAfterMillis} ms)`}${
       this.body === "" ? "" : `: ${this.body}`
-    }`
+    }${todo(this)}`
   }
 }
 
@@ -162,7 +165,7 @@ export class ResponseLost extends Schema.TaggedError<ResponseLost>("@mcp-runtime
   lastFrames
 }) {
   override get message() {
-    return `${where(this)}: the response was lost: ${this.detail}`
+    return `${where(this)}: the response was lost: ${this.detail}${todo(this)}`
   }
 }
 
@@ -181,7 +184,7 @@ export class ProtocolViolation extends Schema.TaggedError<ProtocolViolation>("@m
   }
 ) {
   override get message() {
-    return `${where(this)}: the server breaks the protocol: ${this.detail}`
+    return `${where(this)}: the server breaks the protocol: ${this.detail}${todo(this)}`
   }
 }
 
@@ -205,8 +208,8 @@ export class OutcomeUnknown extends Schema.TaggedError<OutcomeUnknown>("@mcp-run
   { ...common, error: unknownOutcomes }
 ) {
   override get message() {
-    return `${
-      where(this)
-    }: the outcome is unknown: it may have been executed, so it was not sent again. ${this.error.message}`
+    return `${where(this)}: the outcome is unknown: it may have been executed, so it was not sent again${
+      todo(this)
+    }. ${this.error.message}`
   }
 }

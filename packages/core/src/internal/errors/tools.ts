@@ -5,6 +5,7 @@
  * May not touch: who calls.
  */
 import * as Schema from "effect/Schema"
+import { todo } from "./advice.js"
 import { common, optional, problems, shownProblems, shownTool, where } from "./facts.js"
 
 /**
@@ -41,7 +42,7 @@ export class ToolNotFound extends Schema.TaggedError<ToolNotFound>("@mcp-runtime
   detail: Schema.String
 }) {
   override get message() {
-    return `${where(this)}: there is no tool "${shownTool(this.tool)}": ${this.detail}`
+    return `${where(this)}: there is no tool "${shownTool(this.tool)}": ${this.detail}${todo(this)}`
   }
 }
 
@@ -63,7 +64,7 @@ export class OutputInvalid extends Schema.TaggedError<OutputInvalid>("@mcp-runti
   override get message() {
     return `${where(this)}: "${shownTool(this.tool)}" has run, and its answer does not fit its output schema: ${
       shownProblems(this.problems)
-    }`
+    }${todo(this)}`
   }
 }
 
@@ -97,6 +98,8 @@ export class MetaFailed extends Schema.TaggedError<MetaFailed>("@mcp-runtime/cor
   detail: Schema.String
 }) {
   override get message() {
-    return `${where(this)}: the metadata of the call of "${shownTool(this.tool)}" could not be had: ${this.detail}`
+    return `${where(this)}: the metadata of the call of "${shownTool(this.tool)}" could not be had: ${this.detail}${
+      todo(this)
+    }`
   }
 }

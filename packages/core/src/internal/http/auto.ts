@@ -225,8 +225,9 @@ class Auto implements MessageTransport {
 const isNotStreamable = (error: McpError.McpError): error is McpError.HttpError =>
   error._tag === "HttpError" && (error.status === 400 || error.status === 404 || error.status === 405)
 
-/** The message without what it has in common with every message. */
+/** What happened, without what messages have in common. */
 const reasonOf = (error: McpError.McpError): string => {
   const prefix = `${where(error)}: `
-  return error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message
+  const happened = McpError.whatHappened(error)
+  return happened.startsWith(prefix) ? happened.slice(prefix.length) : happened
 }

@@ -39,9 +39,9 @@ const stderrOf = (error: McpError.McpError): string | undefined => {
 /** Why a tool is not found whose name was given out, and is another tool's by now. */
 export const nameHasMoved = "the list of tools has changed since it was read, and this is the name of another tool now"
 
-/** The message of an error without where it happened, and without stderr. */
+/** The message of an error without where it happened, without stderr, and without what people could do. */
 export const brief = (error: McpError.McpError): string => {
-  const { message } = error
+  const message = McpError.whatHappened(error)
   const prefix = `${where(error)}: `
   const what = message.startsWith(prefix) ? message.slice(prefix.length) : message
   const stderr = stderrOf(error)?.trimEnd()

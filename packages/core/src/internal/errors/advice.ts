@@ -1,0 +1,146 @@
+/**
+ * What to do about an error.
+ *
+ * Owns: the end of each message, and what a message is without it, for whoever has words of their own for that.
+ * May not touch: what happened. Where a server's own words, or the problems of an input, say what to do, there is nothing to add.
+ */
+import type * as McpError from "../../McpError.js"
+
+const label = "; to do: "
+
+/** As a message has it. */
+export const todo = (error: McpError.McpError): string => {
+  const advice = adviceOn(error)
+  return advice === undefined ? "" : label + advice
+}
+
+/** The message without it, and without that of an error inside. */
+export const without = (error: McpError.McpError): string => {
+  const inner = error._tag === "OutcomeUnknown"
+    ? [error.error]
+    : error._tag === "ServersFailed"
+    ? [error.errors[0]]
+    : []
+  return [error, ...inner].reduce((message, one) => message.replace(todo(one), ""), error.message)
+}
+
+const adviceOn = (error: McpError.McpError): string | undefined => {
+  switch (error._tag) {
+    case "SpawnFailed":
+      return onSpawn[error.reason]
+    case "ConnectFailed":
+      return onConnect[error.reason]
+    case "HandshakeFailed":
+      return error.exit === undefined
+        ? "see whether that is an MCP server, and whether it is reached in the right way"
+        : "run its command by hand, to see why it ends"
+    case "VersionMismatch":
+      return "update the server, or this library"
+    case "ConnectionClosed":
+      return error.reason === "Closing" ? "connect it again, to use it" : again(error)
+    case "RequestTimeout":
+      return onTimeout(error)
+    case "SessionExpired":
+      return "send it again over a new session"
+    case "Unauthorized":
+      return error.authorizationUrl === undefined ? `give its server credentials, in "auth" or "headers"` : undefined
+    case "Forbidden":
+      return error.authorizationUrl === undefined ? "use credentials that allow it" : undefined
+    case "HttpError":
+      return onStatus(error)
+    case "ResponseLost":
+      return again(error)
+    case "OutcomeUnknown":
+      return "find out whether it has run, before you send it again"
+    case "ProtocolViolation":
+    case "InvalidResult":
+      return `tell whoever makes the server${
+        error.lastFrames === undefined ? "" : "; lastFrames of this error has what was said"
+      }`
+    case "CapabilityMissing":
+      return "use a server that offers it"
+    case "LimitExceeded":
+      return raised.get(error.limit) ?? `raise "limits.${error.limit}" of the server`
+    case "ConnectionUnavailable":
+      return onUnavailable[error.reason]
+    case "ToolNotFound":
+      return "list the tools anew"
+    case "OutputInvalid":
+      return `tell whoever makes the server; "validateOutput": false leaves out the check`
+    case "MetaFailed":
+      return `mend "meta" of the toolset`
+    case "CloseFailed":
+      return "nothing: what is left ends by itself, and the server can be connected again"
+    case "UnknownServer":
+      return "correct the name, or configure the server"
+    // What is wrong says it, or the words of the server do.
+    case "ArgumentsInvalid":
+    case "ConfigInvalid":
+    case "ElicitationRequired":
+    case "RemoteError":
+    case "ServersFailed":
+    case "TaskFailed":
+    case "ToolFailed":
+      return undefined
+  }
+}
+
+const again = ({ executed }: McpError.McpError): string =>
+  executed === "no" ? "send it again" : "find out whether it has run, before you send it again"
+
+const onSpawn: { readonly [R in McpError.SpawnFailed["reason"]]: string } = {
+  NotFound: `correct "command", or install what it names`,
+  NotExecutable: `make it executable, or let "command" name the program that runs it`,
+  BadDirectory: `correct "cwd"`,
+  InvalidArgument: `correct "command" and "args"`,
+  TooLarge: `shorten "args" and "env"`,
+  Other: "run its command by hand, to see why"
+}
+
+const isThere = "see whether the server runs, and can be reached from here"
+
+const onConnect: { readonly [R in McpError.ConnectFailed["reason"]]: string } = {
+  Refused: "see whether the server runs, and listens at this port",
+  NameNotFound: "correct the name of the host",
+  Unreachable: isThere,
+  Timeout: isThere,
+  Tls: `see whether it speaks TLS, and whether "tls" trusts its certificate`,
+  BadUrl: "correct the URL",
+  Proxy: `correct "proxy"`,
+  Other: isThere
+}
+
+const onTimeout = ({ kind, operation }: McpError.RequestTimeout): string => {
+  switch (kind) {
+    case "idle":
+      return `raise "timeout", if it needs longer`
+    case "total":
+      return `raise "maxTotal", if it needs longer`
+    case "handshake":
+      return `raise ${operation === "connect" ? `"connectTimeout" or ` : ""}"timeouts.handshake", if it needs longer`
+    case "send":
+      return "see why the server does not read what is sent"
+    case "wait":
+      return `raise "timeout" or "maxTotal", if it may wait longer`
+  }
+}
+
+/** Those for which there is no server, or no endpoint, at the URL. */
+const notThere: ReadonlySet<number> = new Set([404, 405, 406, 410, 415])
+
+const onStatus = ({ location, retryAfterMillis, status }: McpError.HttpError): string =>
+  location !== undefined || notThere.has(status)
+    ? "see whether the URL is that of an MCP server"
+    : retryAfterMillis !== undefined || status === 429 || status === 503
+    ? "try again later"
+    : "look into the log of the server"
+
+/** Bounds that are no option of a server. */
+const raised: ReadonlyMap<string, string> = new Map([["sendBuffer", "send less at once"]])
+
+const onUnavailable: { readonly [R in McpError.ConnectionUnavailable["reason"]]: string } = {
+  Disabled: "enable or connect the server",
+  Released: "use one that is open",
+  CrashLoop: "mend the server, or try again later",
+  Connecting: "try again in a moment"
+}
