@@ -63,6 +63,22 @@ describe("a call goes", () => {
       assert.deepStrictEqual([yield* all[0]!.listings, yield* all[1]!.listings], [1, 1])
     }))
 
+  it.scoped("nowhere for what is no name and tells no tool, as a model or a store may give it: no defect", () =>
+    Effect.gen(function*() {
+      const a = yield* Kit.server("a", ["x", ""])
+      for (const source of [yield* Kit.connections([a]), yield* over([a])]) {
+        const { approve, call, reject } = (yield* Toolset.make(source)).for()
+        for (const wrong of [undefined, null, 5, {}, [], { server: "a" }, { server: "a", tool: 1 }, { tool: "x" }]) {
+          const { error } = yield* failed(call(wrong as never))
+          assert.strictEqual(error._tag, "ToolNotFound", JSON.stringify(wrong))
+          for (const answer of [Effect.asVoid(approve(wrong as never)), Effect.asVoid(reject(wrong as never))]) {
+            assert.strictEqual(Kit.tagOf(yield* Effect.exit(answer)), "ConfigInvalid", JSON.stringify(wrong))
+          }
+        }
+      }
+      assert.deepStrictEqual(yield* a.calls, [])
+    }))
+
   it.scoped("nowhere for a server that is not of this toolset", () =>
     Effect.gen(function*() {
       const all = yield* Kit.servers({ a: ["x"], b: ["y"] })

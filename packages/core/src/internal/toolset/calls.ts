@@ -89,6 +89,7 @@ export class Calls<Request, R, A, E> {
     options?: CallOptions<B, R2, E2>
   ): Effect.Effect<ToolResult<A | B>, CallError<E | E2>, R | R2> {
     return Effect.suspend(() => {
+      if (!Refusals.isAsked(asked)) return this.failed(undefined, "", Refusals.notFound("", "none is named"), options)
       const { problems } = this.parts.source
       if (!problems.isChecked) return Effect.zipRight(problems.check, this.call(asked, input, options))
       const ready = this.atOnce(asked, input)

@@ -12,6 +12,7 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import { PendingApproval } from "../../ToolApproval.js"
 import { owners } from "../errors/owners.js"
 import * as Check from "../options.js"
+import { isObject } from "../protocol/json.js"
 import * as Canonical from "./canonical.js"
 import * as RandomId from "./randomId.js"
 import * as Seal from "./seal.js"
@@ -83,6 +84,7 @@ const whoIs = (
  * since then. Whoever goes on with the copy goes on with what was looked at.
  */
 export const intact = (pending: PendingApproval): PendingApproval | undefined => {
+  if (!isObject(pending)) return undefined
   const { arguments: args, expiresAt, fingerprint, id, name, requestedAt, server, tool, toolset } = pending
   const { serverFingerprint, serverSeal, toolFingerprint } = pending
   const copy = Canonical.isJsonObject(args) ? Canonical.snapshot(args) : undefined

@@ -10,9 +10,15 @@ import type { ToolIdentity } from "../../ToolNaming.js"
 import type { AgentTool } from "../../Toolset.js"
 import * as Errors from "../engine/errors.js"
 import { owners } from "../errors/owners.js"
+import { isObject } from "../protocol/json.js"
 
 /** A tool, by its name or by what tells it. */
 export type Asked = string | ToolIdentity
+
+/** Nobody's types hold for what a model has written, or a store kept. */
+export const isAsked = (asked: Asked): boolean =>
+  typeof asked === "string" ||
+  (isObject(asked) && typeof asked.server === "string" && typeof asked.tool === "string")
 
 export const gone = (tool: AgentTool): McpError.ToolNotFound =>
   new McpError.ToolNotFound({
@@ -99,7 +105,9 @@ export const approving = "approve"
 
 export const unusable = (pending: PendingApproval, problem: string): McpError.ConfigInvalid =>
   new McpError.ConfigInvalid({
-    server: McpError.displayName(pending.server),
+    server: isObject(pending) && typeof pending.server === "string"
+      ? McpError.displayName(pending.server)
+      : owners.pendingApproval,
     operation: approving,
     executed: "no",
     problems: [{ field: "pending", problem }]
