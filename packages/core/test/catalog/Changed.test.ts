@@ -18,7 +18,7 @@ const listed = (script: Script = {}) =>
   })
 
 describe("list_changed", () => {
-  it.scoped("seven of them are one listing, when the server has been silent for a while", () =>
+  it.scoped("V09: seven of them are one listing, when the server has been silent for a while", () =>
     Effect.gen(function*() {
       const { answer, asked, say, tools } = yield* listed()
       for (let i = 0; i < 7; i++) {

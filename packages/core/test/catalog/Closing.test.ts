@@ -56,7 +56,7 @@ describe("closed", () => {
       assert.strictEqual(yield* Stream.runCount(catalog.prompts.changes), 0)
     }))
 
-  it.effect("a list that was to be read again is not", () =>
+  it.effect("V09: a list that was to be read again is not", () =>
     Effect.gen(function*() {
       const { answer, asked, close, say, tools } = yield* open()
       yield* Effect.fork(tools.get)
