@@ -58,8 +58,12 @@ export const parse = (
         continue
       }
       const value = given ?? args[++at]
-      if (value === undefined) {
-        return yield* Either.left(usage(`--${name} needs a value`, [`Write it after the option: --${name} <value>`]))
+      if (value === undefined || value === "") {
+        return yield* Either.left(usage(`--${name} needs a value`, [
+          value === undefined
+            ? `Write it after the option: --${name} <value>`
+            : "It is empty: if it comes from a variable of your shell, that is not set."
+        ]))
       }
       if (programs.has(name)) own.set(name, value)
       else options.push(`--${name}`, value)

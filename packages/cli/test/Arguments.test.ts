@@ -135,6 +135,16 @@ describe("the command line", () => {
     assert.include(words("config", "chek"), "mcp-runtime config check")
   })
 
+  it("an option with nothing in it is a mistake: a variable that is not set would mean all servers, or other files", () => {
+    for (const option of ["server", "config", "url", "command", "timeout", "header", "env"]) {
+      for (const given of [[`--${option}=`], [`--${option}`, ""]]) {
+        assert.include(words("tools", ...given), `--${option} needs a value`, given.join(" "))
+      }
+    }
+    assert.deepStrictEqual(words("call", "add", "x="), ["call", "--", "add", "x="])
+    assert.deepStrictEqual(words("call", "add", ""), ["call", "--", "add", ""])
+  })
+
   it("help is of the command before it", () => {
     assert.deepStrictEqual(
       Either.map(Argv.parse(["call", "x", "--help"], commands), (_) => _.help),
