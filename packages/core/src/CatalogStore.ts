@@ -34,6 +34,7 @@ import * as Stored from "./internal/catalog/stored.js"
 import * as Writes from "./internal/catalog/writes.js"
 import { owners } from "./internal/errors/owners.js"
 import * as Check from "./internal/options.js"
+import * as Lines from "./internal/telemetry/lines.js"
 import { within } from "./internal/within.js"
 import type * as McpConfig from "./McpConfig.js"
 import type * as McpError from "./McpError.js"
@@ -225,7 +226,7 @@ const kindOf = (cause: Cause.Cause<unknown>): string => {
 }
 
 const saidOf = (config: McpConfig.ServerConfig) => <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  Effect.annotateLogs(effect, "mcp.server", config.name)
+  Lines.about(config.name, "store")(effect)
 
 /** Its value is computed again only as long as there is none: an interruption is not remembered. */
 const once = <A>(effect: Effect.Effect<A>): Effect.Effect<A> => {

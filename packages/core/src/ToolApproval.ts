@@ -260,6 +260,7 @@ const byPolicy = <Agent, RunContext, E, R>(
 
 const question = (call: Call): Deciding.Question => ({
   who: "the approval policy",
+  operation: "tools/call",
   server: call.server,
   tool: call.tool,
   safe: true,

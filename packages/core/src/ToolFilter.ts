@@ -306,6 +306,7 @@ export const dynamic = <Agent = unknown, RunContext = unknown, E = never, R = ne
 
 const question = (tool: McpProtocol.Tool, server: string): Decision.Question => ({
   who: "the filter",
+  operation: "tools/list",
   server,
   tool: tool.name,
   safe: false,

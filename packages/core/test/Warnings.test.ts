@@ -19,8 +19,8 @@ describe("what a session logs", () => {
         Logger.withMinimumLogLevel(LogLevel.All)
       )
       assert.deepStrictEqual(lines, [
-        { "mcp.server": "scripted", warning: "UnknownResponse", count: 1 },
-        { "mcp.server": "scripted", warning: "UnknownResponse", count: 10 }
+        { "mcp.server": "scripted", "mcp.operation": "session", warning: "UnknownResponse", count: 1 },
+        { "mcp.server": "scripted", "mcp.operation": "session", warning: "UnknownResponse", count: 10 }
       ])
     }))
 })

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { CatalogStore, McpManager } from "@mcp-runtime/core"
+import { CatalogStore, McpManager, ToolApproval, ToolFilter, Toolset } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Effect, HashMap, Logger, LogLevel, TestClock } from "effect"
+import { Effect, Either, HashMap, Layer, Logger, LogLevel, TestClock } from "effect"
 import { connect, echo, expired, pass, refused, settled, stdio } from "../connection/kit.js"
+import * as Kit from "../toolset/kit.js"
 import { knowing } from "./kit.js"
 
 const dying = Logger.make(() => {
@@ -256,3 +257,41 @@ describe("what an operator is told of a connection", () => {
       assert.notInclude(JSON.stringify(lines), secret)
     }))
 })
+
+it.scoped("each line about a server says which operation it is about", () =>
+  Effect.gen(function*() {
+    const { keeping, lines } = logged()
+    const dies = Effect.dieMessage("scripted")
+    yield* Effect.gen(function*() {
+      const [a, b] = [yield* Kit.server("a", ["x"]), yield* Kit.server("b", ["x"], { way: "refused" })]
+      const manager = yield* McpManager.make({ servers: [a.config, b.config] }).pipe(
+        Effect.provide(Layer.merge(ScriptedServer.layer(a.server, b.server), CatalogStore.layerNone))
+      )
+      yield* manager.connectAll
+      const toolset = yield* Toolset.make(manager, {
+        filter: ToolFilter.dynamic(({ name }) => name === "y" ? dies : true),
+        approval: Either.getOrThrow(ToolApproval.make(() => dies)),
+        extract: () => {
+          throw new Error("scripted")
+        },
+        servers: { misspelt: {}, a: { approval: ToolApproval.never } }
+      })
+      const { call, list } = toolset.for({ agent: 1, runContext: 1 })
+      yield* list
+      yield* call("a__x")
+      const asking = yield* Toolset.make(manager, { approval: Either.getOrThrow(ToolApproval.make(() => dies)) })
+      yield* Effect.exit(asking.for({ agent: 1, runContext: 1 }).call("a__x"))
+      yield* a.offers("x", "y")
+      yield* list
+      yield* a.server.sendRaw({ jsonrpc: "2.0", id: "nobody asked", result: {} })
+      yield* Kit.settled
+      yield* a.server.disconnect()
+      yield* Kit.settled
+    }).pipe(keeping)
+    const about = lines.filter((_) => _.annotations["mcp.server"] !== undefined)
+    assert.deepStrictEqual(about.filter((_) => typeof _.annotations["mcp.operation"] !== "string"), [])
+    const operations = about.map((_) => _.annotations["mcp.operation"])
+    for (const operation of ["connect", "connection", "session", "tools/list", "tools/call"]) {
+      assert.include(operations, operation)
+    }
+  }))

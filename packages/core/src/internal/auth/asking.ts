@@ -15,6 +15,7 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type { AuthorizationRequest, Authorizer } from "../../McpAuth.js"
 import type * as McpError from "../../McpError.js"
+import * as Lines from "../telemetry/lines.js"
 import { inTime } from "../within.js"
 import type { Found } from "./errands.js"
 import type { Keeper } from "./keeper.js"
@@ -181,10 +182,8 @@ export class Asking {
   }
 
   private notDone(error: McpError.McpError): Effect.Effect<void> {
-    return Effect.annotateLogs(
-      Effect.logWarning(`the authorization did not come about: ${error.message}`),
-      "mcp.server",
-      this.keeper.errands.server
+    return Lines.about(this.keeper.errands.server, "authorize")(
+      Effect.logWarning(`the authorization did not come about: ${error.message}`)
     )
   }
 

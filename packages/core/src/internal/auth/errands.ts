@@ -16,6 +16,7 @@ import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
 import * as AuthSchema from "../config/auth.js"
 import * as Errors from "../engine/errors.js"
+import * as Lines from "../telemetry/lines.js"
 import { endingWithin } from "../within.js"
 import * as Applications from "./application.js"
 import * as Authorities from "./authority.js"
@@ -323,7 +324,7 @@ export class Errands {
         McpError.displayUrl(client.issuer)
       }, because the server names it, and to nobody else from now on; set "auth.issuer" to say who may have it`
     )
-    return Effect.zipRight(Effect.annotateLogs(warning, "mcp.server", this.server), save)
+    return Effect.zipRight(Lines.about(this.server, "authorize")(warning), save)
   }
 
   /** The address to which the browser is to come back, as it is registered or configured. */

@@ -13,6 +13,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { TokenStore } from "../../McpAuth.js"
 import type * as McpError from "../../McpError.js"
+import * as Lines from "../telemetry/lines.js"
 import { inTime } from "../within.js"
 import * as Reasons from "./reasons.js"
 import * as Records from "./record.js"
@@ -131,7 +132,7 @@ export class Vault {
   }
 
   private log(effect: Effect.Effect<void>): Effect.Effect<void> {
-    return Effect.annotateLogs(effect, "mcp.server", this.server)
+    return Lines.about(this.server, "authorize")(effect)
   }
 }
 

@@ -11,6 +11,7 @@ import * as Stream from "effect/Stream"
 import type * as Catalog from "../../Catalog.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
+import * as Lines from "../telemetry/lines.js"
 import type { Meter } from "../telemetry/meter.js"
 import * as Spans from "../telemetry/spans.js"
 import { Debounce } from "./debounce.js"
@@ -190,10 +191,11 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
   private tellDrift({ added, changed, removed }: Catalog.Drift): void {
     const what = [...someOf(added, "new"), ...someOf(changed, "changed"), ...someOf(removed, "gone")].join(", ")
     this.parts.fork(
-      Effect.annotateLogs(
-        Effect.logInfo(`its ${this.kind} differ from what was stored of them: ${what}`),
-        "mcp.server",
-        this.parts.source.server
+      Lines.about(
+        this.parts.source.server,
+        this.kind === "templates" ? "resources/templates/list" : `${this.kind}/list`
+      )(
+        Effect.logInfo(`its ${this.kind} differ from what was stored of them: ${what}`)
       )
     )
   }

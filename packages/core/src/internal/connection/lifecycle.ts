@@ -20,6 +20,7 @@ import * as LogLevel from "effect/LogLevel"
 import type * as McpError from "../../McpError.js"
 import type { Supervised } from "../engine/supervised.js"
 import * as Secrets from "../secrets.js"
+import * as Lines from "../telemetry/lines.js"
 
 /** So many lines at once; then one for each of these times. */
 const burst = 12
@@ -83,7 +84,7 @@ export class Lifecycle {
       if (leftOut === undefined) return Effect.void
       return Effect.logWithLevel(level, leftOut === 0 ? text() : `${text()} (${leftOut} lines before it were left out)`)
         .pipe(
-          Effect.annotateLogs({ "mcp.server": this.server, "mcp.operation": "connection", "mcp.step": step }),
+          Lines.about(this.server, "connection", { "mcp.step": step }),
           // A logger that dies must not take the owner with it.
           Effect.catchAllDefect(() => Effect.void)
         )

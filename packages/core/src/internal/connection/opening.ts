@@ -19,6 +19,7 @@ import type * as Catalog from "../catalog/catalog.js"
 import type { Kind } from "../catalog/shelf.js"
 import type { Waited } from "../engine/calls.js"
 import * as Errors from "../engine/errors.js"
+import * as Lines from "../telemetry/lines.js"
 import type { Metered } from "../telemetry/meter.js"
 import { together } from "../together.js"
 import { withinHandshake } from "../withinHandshake.js"
@@ -163,7 +164,7 @@ const tolerating = (
   Effect.catchAll(effect, (error) =>
     isGone(error)
       ? Effect.fail(error)
-      : Effect.annotateLogs(Effect.logWarning(`${detail}: ${error.message}`), "mcp.server", error.server))
+      : Lines.about(error.server, error.operation)(Effect.logWarning(`${detail}: ${error.message}`)))
 
 /** Whether the session it happened in is of no use any more. */
 const isGone = (error: McpError.McpError): boolean =>

@@ -39,6 +39,7 @@ import * as Errors from "../engine/errors.js"
 import type { Hub } from "../hub.js"
 import { retryAfter } from "../retry/budget.js"
 import { Steady } from "../steady.js"
+import * as Lines from "../telemetry/lines.js"
 import type { Meter } from "../telemetry/meter.js"
 import * as Spans from "../telemetry/spans.js"
 import { Alarm } from "./alarm.js"
@@ -726,6 +727,6 @@ export class Owner {
   }
 
   private log(effect: Effect.Effect<void>): Effect.Effect<void> {
-    return Effect.annotateLogs(effect, "mcp.server", this.server)
+    return Lines.about(this.server, "connection")(effect)
   }
 }

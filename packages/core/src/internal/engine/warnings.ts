@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import * as McpError from "../../McpError.js"
 import type * as McpTransport from "../../McpTransport.js"
+import * as Lines from "../telemetry/lines.js"
 import type { SessionMeter } from "../telemetry/meter.js"
 
 const ourOwnFault: ReadonlySet<McpTransport.WarningKind> = new Set([
@@ -35,7 +36,7 @@ export class Warnings {
     const log = ourOwnFault.has(kind) ? Effect.logWarning : Effect.logDebug
     Runtime.runFork(this.runtime)(
       log(`MCP server "${McpError.displayName(this.server)}": ${McpError.displayText(detail, 512)}`).pipe(
-        Effect.annotateLogs({ "mcp.server": this.server, warning: kind, count })
+        Lines.about(this.server, "session", { warning: kind, count })
       )
     )
   }

@@ -7,6 +7,7 @@ import type * as McpError from "../../McpError.js"
 import type { Connection } from "../connection/connection.js"
 import * as Operations from "../connection/operations.js"
 import type { Waited } from "../engine/calls.js"
+import * as Lines from "../telemetry/lines.js"
 import { together } from "../together.js"
 import { inTime } from "../within.js"
 
@@ -28,7 +29,7 @@ export const enrichment = (connection: Connection, lists: boolean): Effect.Effec
         inTime(effect, patience, tooLate),
         (error) => Effect.logDebug(`something that it offers is not known: ${error.message}`)
       )
-  ).pipe(Effect.annotateLogs("mcp.server", connection.server), Effect.asVoid)
+  ).pipe(Lines.about(connection.server, "connect"), Effect.asVoid)
 }
 
 const wishes = (connection: Connection, lists: boolean): ReadonlyArray<Effect.Effect<unknown, McpError.McpError>> => {

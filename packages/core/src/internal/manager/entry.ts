@@ -21,6 +21,7 @@ import type * as McpProtocol from "../../McpProtocol.js"
 import type { Internal } from "../catalog/catalog.js"
 import type { Connection } from "../connection/connection.js"
 import * as Reasons from "../connection/reasons.js"
+import * as Lines from "../telemetry/lines.js"
 import { inTime, within } from "../within.js"
 import { enrichment } from "./enrichment.js"
 import type { Declared } from "./lineup.js"
@@ -345,18 +346,12 @@ export class Entry {
   private tellDeath(cause: Cause.Cause<unknown>): Effect.Effect<void> {
     if (this.isDeathTold) return Effect.void
     this.isDeathTold = true
-    return Effect.annotateLogs(
-      Effect.logError(`the server has no connection: ${hasDied}`, cause),
-      "mcp.server",
-      this.name
-    )
+    return Lines.about(this.name, "connect")(Effect.logError(`the server has no connection: ${hasDied}`, cause))
   }
 
   private log(error: McpError.McpError): Effect.Effect<void> {
-    return Effect.annotateLogs(
-      Effect.logWarning(`the server could not be connected: ${error.message}`),
-      "mcp.server",
-      this.name
+    return Lines.about(this.name, "connect")(
+      Effect.logWarning(`the server could not be connected: ${error.message}`)
     )
   }
 

@@ -9,6 +9,7 @@ import * as JsonSchema from "../../JsonSchema.js"
 import * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type { AgentTool } from "../../Toolset.js"
+import * as Lines from "../telemetry/lines.js"
 import { isText } from "./content.js"
 import { text } from "./output.js"
 
@@ -57,10 +58,8 @@ export const judge = (
 }
 
 export const tell = (tool: AgentTool, unchecked: string): Effect.Effect<void> =>
-  Effect.annotateLogs(
-    Effect.logDebug(`the output of "${McpError.displayName(tool.tool, 128)}" was not checked: ${unchecked}`),
-    "mcp.server",
-    tool.server
+  Lines.about(tool.server, "tools/call")(
+    Effect.logDebug(`the output of "${McpError.displayName(tool.tool, 128)}" was not checked: ${unchecked}`)
   )
 
 /** Whether a result is what servers of the usual kinds answer for a tool that they do not have, or not any more. */

@@ -30,6 +30,7 @@ import type {
 import type { Connection } from "../connection/connection.js"
 import * as Left from "../connection/left.js"
 import * as Errors from "../engine/errors.js"
+import * as Lines from "../telemetry/lines.js"
 import { inTime } from "../within.js"
 import * as Answer from "./answer.js"
 import * as Arguments from "./arguments.js"
@@ -540,14 +541,12 @@ export class Calls<Request, R, A, E> {
       }),
       () =>
         Effect.as(
-          Effect.annotateLogs(
+          Lines.about(call.server, "tools/call")(
             Effect.logError(
               `the data of the application could not be taken from a result of "${
                 McpError.displayName(call.name, 128)
               }"`
-            ),
-            "mcp.server",
-            call.server
+            )
           ),
           undefined
         )

@@ -15,6 +15,7 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as McpError from "../../McpError.js"
+import * as Lines from "../telemetry/lines.js"
 import { handlersEndWithin, within } from "../within.js"
 
 /** How long the application may take with what it has set no time for. In milliseconds. */
@@ -27,6 +28,7 @@ export type Decision<R> = boolean | Effect.Effect<boolean, never, R>
 export interface Question {
   /** Who does not answer, such as `the filter`. */
   readonly who: string
+  readonly operation: string
   readonly server: string
   readonly tool: string
   readonly safe: boolean
@@ -76,6 +78,7 @@ export const unanswered = (question: Question, why: string): Effect.Effect<boole
   Effect.as(
     report(
       question.server,
+      question.operation,
       `${question.who} of tool "${shown(question.tool)}" ${why}, ${question.consequence}`,
       { tool: shown(question.tool) }
     ),
@@ -85,11 +88,12 @@ export const unanswered = (question: Question, why: string): Effect.Effect<boole
 /** One line at error level. */
 export const report = (
   server: string,
+  operation: string,
   what: string,
   annotations: Readonly<Record<string, unknown>> = {}
 ): Effect.Effect<void> =>
   Effect.logError(`MCP server "${shown(server)}": ${what}`).pipe(
-    Effect.annotateLogs({ "mcp.server": shown(server), ...annotations })
+    Lines.about(shown(server), operation, annotations)
   )
 
 const shown = (name: string): string => McpError.displayName(name, 128)

@@ -225,6 +225,7 @@ export const handle = <R = never, E = never>(
 const untold = ({ server, tool }: FailedCall): Effect.Effect<void> =>
   Decision.report(
     server,
+    "tools/call",
     `the failure function of tool "${McpError.displayName(tool, 128)}" took longer than ${Decision.patience} ms, ` +
       "so the model is told the usual",
     { tool: McpError.displayName(tool, 128) }

@@ -70,6 +70,7 @@ const keep = <A, R>(
       return Effect.as(
         Decision.report(
           server,
+          "tools/list",
           `the filter did not decide on ${undecided} of ${items.length} tools within ${bounds.maxTotal} ms, ` +
             "so they are excluded"
         ),

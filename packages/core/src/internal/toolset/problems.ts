@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as McpError from "../../McpError.js"
 import type { ManagerState, ServerStatus } from "../../McpManager.js"
 import * as Reasons from "../connection/reasons.js"
+import * as Lines from "../telemetry/lines.js"
 import type { Settings } from "./settings.js"
 import type { ToolLists } from "./table.js"
 
@@ -115,12 +116,10 @@ export class Problems {
   }
 
   private warn({ error, server }: Problem): Effect.Effect<void> {
-    return Effect.annotateLogs(
+    return Lines.about(McpError.displayName(server, 128), operation)(
       Effect.logWarning(
         `the options of the toolset "${this.wanted.id}" name a server that there is not: ${error.message}`
-      ),
-      "mcp.server",
-      McpError.displayName(server, 128)
+      )
     )
   }
 }

@@ -205,11 +205,10 @@ export class Connection {
     })
     if (dead) yield* within(Deferred.await(this.drained), moment)
     else {
-      yield* Effect.annotateLogs(
-        Effect.logWarning(`process group ${group.id} outlived SIGKILL`),
-        "mcp.server",
-        McpError.displayName(this.config.name, 128)
-      )
+      yield* Effect.annotateLogs(Effect.logWarning(`process group ${group.id} outlived SIGKILL`), {
+        "mcp.server": McpError.displayName(this.config.name, 128),
+        "mcp.operation": "close"
+      })
     }
     this.writer.stop(refusal)
     this.dispose()
