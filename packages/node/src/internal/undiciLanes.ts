@@ -125,6 +125,9 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   }
 }
 
+/** One for all: undici would make one for each, of which Node writes out the stack, two thirds of what it takes to destroy a client. */
+const gone = new Undici.errors.ClientDestroyedError()
+
 /**
  * One client of one socket. It is destroyed with the first exchange that does not end well.
  */
@@ -186,7 +189,7 @@ class Lane {
     this.#destroyed = true
     this.current = undefined
     this.#cancelDial?.()
-    this.#client.destroy(null, noop)
+    this.#client.destroy(gone, noop)
     this.lanes.destroyed(this)
   }
 }
