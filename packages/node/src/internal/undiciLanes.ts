@@ -24,7 +24,8 @@
 import { failureFromError, type HttpFailure, type HttpListener } from "@mcp-runtime/core/HttpExchange"
 import type { EventEmitter } from "node:events"
 import type { Socket } from "node:net"
-import * as Undici from "undici"
+// Bun has something else of its own for the bare name.
+import * as Undici from "undici/index.js"
 import { type Destination, dial, type DialContext, DialFailed, proxyRefusal } from "./undiciDial.js"
 
 const noop = () => {}

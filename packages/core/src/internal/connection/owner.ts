@@ -20,6 +20,7 @@
  * The pointer to the current session is cleared by whoever notices its end, at once, so that nothing is sent over it any
  * more; everything else about the end is the owner's.
  */
+import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -364,7 +365,10 @@ export class Owner {
 
   private onTried(attempt: number, exit: Tried): Effect.Effect<void> {
     if (!this.sessions.take(attempt)) return Effect.void
-    return Exit.isSuccess(exit) ? this.onOpened(exit.value) : this.tries.failed(Reasons.ofTry(this.server, exit.cause))
+    if (Exit.isSuccess(exit)) return this.onOpened(exit.value)
+    const { cause } = exit
+    const told = Cause.isDie(cause) ? this.tell.died(cause) : Effect.void
+    return Effect.zipRight(told, this.tries.failed(Reasons.ofTry(this.server, cause)))
   }
 
   private onOpened(live: Live): Effect.Effect<void> {
