@@ -49,6 +49,10 @@ const longestId = 16_384
 const isKeepable = (id: unknown): id is McpProtocol.RequestId =>
   typeof id === "number" || (typeof id === "string" && id.length <= longestId)
 
+/** What was written may have been another number: several ids become one, and the answer to one that of another. */
+const isRounded = (id: McpProtocol.RequestId): boolean =>
+  typeof id === "number" && Math.abs(id) > Number.MAX_SAFE_INTEGER
+
 export class Engine {
   private readonly pending = new InFlight<Pending>()
   /** Those of them that wait for their turn, in order. */
@@ -549,14 +553,22 @@ export class Engine {
   }
 
   private receiveRequest(id: McpProtocol.RequestId, method: string, params: unknown): void {
-    if (!McpProtocol.freeze(params)) {
+    if (isRounded(id)) {
+      this.events.warning("NotJsonRpc", "a request was refused whose id is a number beyond 2^53 - 1")
+      // Whichever request has the id that is left of it is refused as well.
+      this.refuse(id, "Invalid request: an id that is a number must be within 2^53 - 1, and can be a text")
+    } else if (!McpProtocol.freeze(params)) {
       this.events.warning("NotJsonRpc", "a request that is nested too deeply was refused")
-      this.postUnawaited({ jsonrpc: "2.0", id, error: { code: -32600, message: "Invalid request" } })
+      this.refuse(id, "Invalid request")
     } else if (method === "ping") {
       this.pongs.answer(id)
     } else {
       this.events.request(id, method, McpProtocol.isObject(params) ? params : noParams)
     }
+  }
+
+  private refuse(id: McpProtocol.RequestId, message: string): void {
+    this.postUnawaited({ jsonrpc: "2.0", id, error: { code: McpProtocol.ErrorCode.InvalidRequest, message } })
   }
 
   private receiveNotification(method: string, params: unknown): void {
