@@ -23,6 +23,7 @@ import type { SessionMeter } from "../telemetry/meter.js"
 import { type Beginning, Begun } from "./begun.js"
 import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
+import { isKeepable, isRounded } from "./ids.js"
 import type { Call, Decoder, EngineEvents, Resume } from "./pending.js"
 import { Pending } from "./pending.js"
 import { Pongs } from "./pongs.js"
@@ -42,16 +43,6 @@ const unwritten =
 const asTheyCame = (a: Pending, b: Pending) => a.id - b.id
 
 const noParams: McpProtocol.JsonObject = Object.freeze({})
-
-const longestId = 16_384
-
-/** The id of a request waits in its answer, and answers are bounded in their number. */
-const isKeepable = (id: unknown): id is McpProtocol.RequestId =>
-  typeof id === "number" || (typeof id === "string" && id.length <= longestId)
-
-/** What was written may have been another number: several ids become one, and the answer to one that of another. */
-const isRounded = (id: McpProtocol.RequestId): boolean =>
-  typeof id === "number" && Math.abs(id) > Number.MAX_SAFE_INTEGER
 
 export class Engine {
   private readonly pending = new InFlight<Pending>()
