@@ -583,6 +583,36 @@ describe("pings of the server", () => {
       assert.deepStrictEqual(answered, [ids[0]])
       assert.strictEqual((yield* session.stats).warnings.NotJsonRpc, 1)
     }))
+
+  it.scoped("with an id that is no longer what was written are refused: it may be that of another request", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make()
+      const session = yield* McpSession.open(server.channel, {
+        handlers: { requests: { "x/ask": () => Effect.succeed({ for: "the first" }) } }
+      })
+      const ask = (id: string) => JSON.parse(`{"jsonrpc":"2.0","id":${id},"method":"x/ask"}`)
+      const written = ["9007199254740991", "-9007199254740991", "1.5", "9007199254740992", "9007199254740993"]
+      yield* server.sendRaw(...written.map(ask), { ...ask("-9007199254740993"), method: "ping" })
+      yield* macrotask
+      const answers = (yield* server.received).flatMap((_) => _.method === undefined ? [_.message] : [])
+      const [kept, refused] = [answers.slice(0, 3), answers.slice(3)]
+      assert.deepStrictEqual(kept.map((_) => ["id" in _ && _.id, "result" in _]), [[2 ** 53 - 1, true], [
+        1 - 2 ** 53,
+        true
+      ], [1.5, true]])
+      assert.deepStrictEqual(refused.map((_) => JSON.stringify("id" in _ && _.id)), [
+        `${2 ** 53}`,
+        `${2 ** 53}`,
+        `${-(2 ** 53)}`
+      ])
+      for (const answer of refused) {
+        assert.deepStrictEqual("error" in answer && answer.error, {
+          code: -32600,
+          message: "Invalid request: an id that is a number must be within 2^53 - 1, and can be a text"
+        })
+      }
+      assert.strictEqual((yield* session.stats).warnings.NotJsonRpc, 3)
+    }))
 })
 
 describe("deadlines", () => {

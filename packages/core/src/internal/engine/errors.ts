@@ -3,24 +3,20 @@
  */
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
-import { isOfConfiguration } from "../errors/connecting.js"
+import { operationFor } from "../errors/connecting.js"
 import * as Secrets from "../secrets.js"
 import type { ShownFrame } from "../telemetry/lastFrames.js"
 
 type Constructor = new(fields: object) => McpError.McpError
 
-/**
- * The same error about another operation: what a closed connection means to each request that was waiting. A configuration that
- * can't be used is no mistake in a request, whoever asks.
- */
+/** The same error for who asked for this operation: what a closed connection means to each request that was waiting. */
 export const about = (
   error: McpError.McpError,
   operation: string,
   executed: McpError.Executed
 ): McpError.McpError => {
   const { _tag: _, ...fields } = error as unknown as Record<string, unknown>
-  const stays = error._tag === "ConfigInvalid" && isOfConfiguration(error) && !isOfConfiguration({ operation })
-  return new (error.constructor as Constructor)({ ...fields, ...(!stays && { operation }), executed })
+  return new (error.constructor as Constructor)({ ...fields, operation: operationFor(error, operation), executed })
 }
 
 /** The same error without secrets that a server has repeated in what it is about. */
