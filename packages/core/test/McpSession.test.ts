@@ -486,6 +486,29 @@ describe("requests", () => {
       assert.strictEqual((yield* server.received).length, 2)
     }))
 
+  it.scoped("before 2025-03-26 there was no capability for completions: who has prompts or resources may have them", () =>
+    Effect.gen(function*() {
+      const params = { ref: { type: "ref/prompt", name: "x" }, argument: { name: "a", value: "" } } as const
+      const asked = (protocolVersion: string, capabilities: McpProtocol.ServerCapabilities) =>
+        Effect.gen(function*() {
+          const server = yield* ScriptedServer.make({
+            protocolVersions: [protocolVersion],
+            capabilities,
+            handlers: { "completion/complete": () => Effect.succeed({ completion: { values: ["abc"] } }) }
+          })
+          const session = yield* McpSession.open(server.channel)
+          return yield* Effect.match(McpSession.complete(session, params), {
+            onFailure: (error) => error._tag,
+            onSuccess: ({ values }) => values[0]
+          })
+        })
+      const [prompts, resources] = [{}, {}]
+      assert.strictEqual(yield* asked("2024-11-05", { prompts }), "abc")
+      assert.strictEqual(yield* asked("2024-10-07", { resources }), "abc")
+      assert.strictEqual(yield* asked("2024-11-05", { tools: {} }), "CapabilityMissing")
+      assert.strictEqual(yield* asked("2025-03-26", { prompts, resources }), "CapabilityMissing")
+    }))
+
   it.scoped("inFlight is bounded, and the refused request was not sent", () =>
     Effect.gen(function*() {
       const config = yield* configWith({ limits: { inFlight: 2 } })
