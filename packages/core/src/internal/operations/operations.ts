@@ -126,7 +126,7 @@ export const listResources = (
   )
 
 /**
- * The complete list of resource templates.
+ * The complete list of resource templates. A server that has resources and does not know this request has none.
  *
  * @since 0.1.0
  * @category operations
