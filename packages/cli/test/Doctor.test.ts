@@ -407,6 +407,20 @@ const table: ReadonlyArray<
     /doctor/
   ],
   [
+    "a method that a tool does not find here",
+    new McpError.RemoteError({ ...about, operation: "tools/call", code: -32601, reason: "Method not found" }),
+    {},
+    /has refused "tools\/call": Method not found/,
+    /a model, the user or roots.*it may have run/
+  ],
+  [
+    "a resource that it does not know",
+    new McpError.RemoteError({ ...about, operation: "resources/read", code: -32601, reason: "no x:" }),
+    {},
+    /has refused "resources\/read": no x:/,
+    /mcp-runtime resources/
+  ],
+  [
     "an error of the server",
     new McpError.RemoteError({ ...about, code: -32603, reason: "boom" }),
     {},

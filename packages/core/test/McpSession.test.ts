@@ -335,6 +335,20 @@ describe("requests", () => {
       }
     }))
 
+  it.scoped("P18: what a tool or a prompt asked for was refused, and it passes that on: it may have run", () =>
+    Effect.gen(function*() {
+      const methods = ["tools/call", "prompts/get", "resources/read", "completion/complete"]
+      const server = yield* ScriptedServer.make({
+        handlers: Object.fromEntries(methods.map((method) => [method, (_, peer) => peer.request("roots/list")] as const))
+      })
+      const session = yield* McpSession.open(server.channel)
+      for (const method of methods) {
+        const error = yield* Effect.flip(session.request(method, { name: "x", uri: "x:" }))
+        assert(error._tag === "RemoteError" && error.code === -32601)
+        assert.strictEqual(error.executed, "maybe", method)
+      }
+    }))
+
   it.scoped("-32042 asks the user to visit pages first", () =>
     Effect.gen(function*() {
       const elicitations = [{ mode: "url", elicitationId: "e1", url: "https://x.example/a", message: "log in" }]
