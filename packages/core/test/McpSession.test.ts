@@ -339,7 +339,9 @@ describe("requests", () => {
     Effect.gen(function*() {
       const methods = ["tools/call", "prompts/get", "resources/read", "completion/complete"]
       const server = yield* ScriptedServer.make({
-        handlers: Object.fromEntries(methods.map((method) => [method, (_, peer) => peer.request("roots/list")] as const))
+        handlers: Object.fromEntries(
+          methods.map((method) => [method, (_, peer) => peer.request("roots/list")] as const)
+        )
       })
       const session = yield* McpSession.open(server.channel)
       for (const method of methods) {

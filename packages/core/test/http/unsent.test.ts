@@ -117,9 +117,13 @@ describe("a request that is given up before a byte of it was written", () => {
 
   it.scoped("sse: the stream of the session breaks: only what was written may have been executed", () =>
     Effect.gen(function*() {
-      const { client, session: opened } = yield* session((_) => {
-        _.written = (_.rpc.params as { readonly n: number }).n === 1
-      }, {}, "sse")
+      const { client, session: opened } = yield* session(
+        (_) => {
+          _.written = (_.rpc.params as { readonly n: number }).n === 1
+        },
+        {},
+        "sse"
+      )
       const ask = (n: number) => opened.request("x/y", { n }) as Effect.Effect<unknown, McpError.McpError>
       const fibers = [yield* Effect.fork(Effect.flip(ask(1))), yield* Effect.fork(Effect.flip(ask(2)))]
       yield* client.until(() => client.of("POST").filter((_) => _.rpc.method === "x/y").length === 2)
