@@ -4,6 +4,12 @@ import { Effect } from "effect"
 import * as Doctor from "../src/Doctor.js"
 
 const stdio = Effect.runSync(McpConfig.decode({ name: "files", transport: "stdio", command: "node", args: ["x.js"] }))
+/** What the transport of the SDK says to a second client. */
+const taken = JSON.stringify({
+  jsonrpc: "2.0",
+  error: { code: -32600, message: "Invalid Request: Server already initialized" }
+})
+
 const http = Effect.runSync(
   McpConfig.decode({ name: "docs", transport: "http", url: "https://docs.example.com/api?key=CANARY" })
 )
@@ -325,6 +331,23 @@ const table: ReadonlyArray<
     { config: http },
     /nothing at its URL/,
     /\/mcp/
+  ],
+  [
+    "a server for one session",
+    new McpError.HttpError({ ...remote, operation: "initialize", status: 400, body: taken }),
+    { config: http },
+    /serves one session only, and has it already/,
+    /Restart it/
+  ],
+  [
+    "a server for one session, and neither transport",
+    new McpError.HandshakeFailed({
+      ...remote,
+      detail: `neither transport works. Streamable HTTP: HTTP 400: ${taken}. HTTP+SSE: HTTP 400`
+    }),
+    { config: http },
+    /serves one session only, and has it already/,
+    /Restart it/
   ],
   [
     "a refused handshake",
