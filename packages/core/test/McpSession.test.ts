@@ -335,6 +335,22 @@ describe("requests", () => {
       }
     }))
 
+  it.scoped("P18: what a tool or a prompt asked for was refused, and it passes that on: it may have run", () =>
+    Effect.gen(function*() {
+      const methods = ["tools/call", "prompts/get", "resources/read", "completion/complete"]
+      const server = yield* ScriptedServer.make({
+        handlers: Object.fromEntries(
+          methods.map((method) => [method, (_, peer) => peer.request("roots/list")] as const)
+        )
+      })
+      const session = yield* McpSession.open(server.channel)
+      for (const method of methods) {
+        const error = yield* Effect.flip(session.request(method, { name: "x", uri: "x:" }))
+        assert(error._tag === "RemoteError" && error.code === -32601)
+        assert.strictEqual(error.executed, "maybe", method)
+      }
+    }))
+
   it.scoped("-32042 asks the user to visit pages first", () =>
     Effect.gen(function*() {
       const elicitations = [{ mode: "url", elicitationId: "e1", url: "https://x.example/a", message: "log in" }]
@@ -484,6 +500,29 @@ describe("requests", () => {
       ]
       for (const effect of refused) assert.strictEqual((yield* Effect.flip(effect))._tag, "CapabilityMissing")
       assert.strictEqual((yield* server.received).length, 2)
+    }))
+
+  it.scoped("before 2025-03-26 there was no capability for completions: who has prompts or resources may have them", () =>
+    Effect.gen(function*() {
+      const params = { ref: { type: "ref/prompt", name: "x" }, argument: { name: "a", value: "" } } as const
+      const asked = (protocolVersion: string, capabilities: McpProtocol.ServerCapabilities) =>
+        Effect.gen(function*() {
+          const server = yield* ScriptedServer.make({
+            protocolVersions: [protocolVersion],
+            capabilities,
+            handlers: { "completion/complete": () => Effect.succeed({ completion: { values: ["abc"] } }) }
+          })
+          const session = yield* McpSession.open(server.channel)
+          return yield* Effect.match(McpSession.complete(session, params), {
+            onFailure: (error) => error._tag,
+            onSuccess: ({ values }) => values[0]
+          })
+        })
+      const [prompts, resources] = [{}, {}]
+      assert.strictEqual(yield* asked("2024-11-05", { prompts }), "abc")
+      assert.strictEqual(yield* asked("2024-10-07", { resources }), "abc")
+      assert.strictEqual(yield* asked("2024-11-05", { tools: {} }), "CapabilityMissing")
+      assert.strictEqual(yield* asked("2025-03-26", { prompts, resources }), "CapabilityMissing")
     }))
 
   it.scoped("inFlight is bounded, and the refused request was not sent", () =>

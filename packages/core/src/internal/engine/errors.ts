@@ -60,10 +60,14 @@ export const ofUnsent = (error: McpError.McpError): McpError.McpError => {
 
 export const isUnsent = (error: McpError.McpError): boolean => unsent.has(error)
 
-const notExecutedCodes: ReadonlySet<number> = new Set([
-  McpProtocol.ErrorCode.MethodNotFound,
-  McpProtocol.ErrorCode.UrlElicitationRequired
-])
+/** What runs there may have asked for something itself, of us or of a server behind its own, and pass on the refusal. */
+const asking: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read", "completion/complete"])
+
+const executedOf = (operation: string, code: number): McpError.Executed =>
+  code === McpProtocol.ErrorCode.UrlElicitationRequired ||
+    (code === McpProtocol.ErrorCode.MethodNotFound && !asking.has(operation))
+    ? "no"
+    : "maybe"
 
 /**
  * A JSON-RPC error of the server. Only two codes promise that nothing was executed: servers use -32602 also for results
@@ -81,7 +85,7 @@ export const remote = (
   const data = Secrets.withoutInValue(rest.data, secrets)
   const numeric = typeof code === "number" ? code : McpProtocol.ErrorCode.InternalError
   const reason = typeof message === "string" ? Secrets.shown(message, secrets, 4096) : "(no message)"
-  const executed = notExecutedCodes.has(numeric) ? "no" : "maybe"
+  const executed = executedOf(operation, numeric)
   if (numeric === McpProtocol.ErrorCode.UrlElicitationRequired) {
     const elicitations = urlElicitations(data)
     if (elicitations.length > 0) {

@@ -182,9 +182,10 @@ class LegacySse implements MessageTransport, Reader, Source {
   private end(error: McpError.McpError): void {
     if (this.wire.closed) return
     const wasOpen = this.endpoint !== undefined
-    this.stop(() => error)
+    // First: whoever hears of it takes back what was not written, and so knows what the server can't have run.
     if (wasOpen) this.wire.events.closed(error)
-    else this.resume?.(Effect.fail(error))
+    this.stop(() => error)
+    if (!wasOpen) this.resume?.(Effect.fail(error))
   }
 
   private stop(why: (note: Note) => McpError.McpError): void {
