@@ -163,13 +163,13 @@ export const remoteError = (error: McpError.RemoteError, surroundings: Surroundi
   }
 }
 
-/** The command that lists what was asked for. */
 /** The server may well know the method, and not what it is asked for by it. */
 const byName: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"])
 
 const toolThatAsks =
   "A tool may ask for what only an application has: a model, the user or roots. Then it may have run, so look before you try again."
 
+/** The command that lists what was asked for. */
 const listOf = (operation: string): string =>
   operation.startsWith("resources/") ? "resources" : operation.startsWith("prompts/") ? "prompts" : "tools --json"
 
