@@ -47,6 +47,10 @@ const chunksWith = (apart, modules) => {
   return Object.entries({ ...apart, main: others })
 }
 
+/** Our modules do nothing as they load, so that this is without effect, and those who bundle would be warned of it. The line stays. */
+const withoutBareImports = (contents) =>
+  Buffer.from(Buffer.from(contents).toString().replaceAll(/^import "\.\/[^"]+";$/gm, ""))
+
 /** Modules have exports of the same name. */
 const inChunk = (module, name) => `${module}_${name}`
 
@@ -94,7 +98,10 @@ const bundle = async (name) => {
   })
   // Not bundled: whoever bundles an application takes from it what is needed.
   const index = await build({ ...options, entryPoints: ["src/index.ts"] })
-  const files = new Map([...outputFiles, ...index.outputFiles].map(({ contents, path }) => [path, contents]))
+  const files = new Map([...outputFiles, ...index.outputFiles].map(({ contents, path }) => [
+    path,
+    path.endsWith(".js") ? withoutBareImports(contents) : contents
+  ]))
   for (const [chunk, its] of chunks) {
     for (const module of its) {
       const names = exportsOf(module).map((name) => `${inChunk(module, name)} as ${name}`)

@@ -136,6 +136,21 @@ const shake = async (imported, unwanted) => {
   return `${own.length} modules, ${Math.round(bytes / 1024)} KB`
 }
 
+/** Nothing in core needs Node, and those who bundle all of it are not warned of anything. */
+const everywhere = async () => {
+  const { outputFiles, warnings } = await bundle({
+    stdin: { contents: `import * as Core from "@mcp-runtime/core"\nconsole.log(Core)`, resolveDir: project },
+    bundle: true,
+    format: "esm",
+    platform: "browser",
+    minify: true,
+    write: false,
+    logLevel: "silent"
+  })
+  check(warnings.length === 0, `whoever bundles core is warned: ${warnings.map(({ text }) => text).join("; ")}`)
+  return `${Math.round(outputFiles[0].contents.length / 1024)} KB, with Effect`
+}
+
 try {
   const packages = pack(process.argv.includes("--build") ? copyOfSources() : root)
   install(packages)
@@ -171,6 +186,7 @@ try {
   say(`a bundle of McpConfig alone: ${await shake("McpConfig", runtime)}`)
   say(`a bundle of McpSession: ${await shake("McpSession", /internal\/(jsonSchema|toolset|manager|catalog)\//)}`)
   say(`a bundle of Toolset: ${await shake("Toolset", /(McpSkills|ConfigFile)\.ts$|internal\/(skills|configFile)\//)}`)
+  say(`a bundle of all of core for a runtime that is not Node: ${await everywhere()}`)
 } finally {
   rmSync(target, { recursive: true, force: true })
 }

@@ -28,7 +28,8 @@ describe("the packages", () => {
           "what is internal can't be imported",
           "a bundle of McpConfig alone: ",
           "a bundle of Toolset: ",
-          "a bundle of McpSession: "
+          "a bundle of McpSession: ",
+          "a bundle of all of core for a runtime that is not Node: "
         ]
       ) assert.include(stdout, line)
     },

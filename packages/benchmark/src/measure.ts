@@ -77,8 +77,9 @@ export const takeTurns = async <C extends string, A>(
       taken[next].push(await turns[next]())
     }
   }
-  const profiled = names.find((_) => _ === options.profile)
-  if (profiled !== undefined) console.log(await takeProfile(name, profiled, turns[profiled]))
+  for (const profiled of names.filter((_) => options.profile.includes(_))) {
+    console.log(await takeProfile(name, profiled, turns[profiled]))
+  }
   return taken
 }
 

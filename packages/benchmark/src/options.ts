@@ -31,8 +31,8 @@ export interface Options {
   readonly idleMillis: number
   /** Only rows whose name contains this. */
   readonly only: string | undefined
-  /** Whose CPU profile is taken after each row. */
-  readonly profile: string | undefined
+  /** Whose CPU profiles are taken after each row. */
+  readonly profile: ReadonlyArray<string>
   /** Who takes part. */
   readonly who: ReadonlyArray<Who>
   /** Whether to change to the Node that is installed with the peers where this one is too old for some; or that is done. */
@@ -46,7 +46,7 @@ export const usage = `npm run bench -- [options]
   --only <part>       only rows whose name contains this
   --peers none        without other clients; nothing is installed
   --node current      on this Node, with the peers that run on it
-  --profile <who>     a CPU profile of one of them in each row (${everyone.join(", ")}, ours)
+  --profile <who>     CPU profiles of some of them in each row: names with commas (${everyone.join(", ")}, ours)
   --out <directory>   where the report is written`
 
 const full = {
@@ -106,7 +106,7 @@ export const parse = (args: ReadonlyArray<string>): Options => {
   return {
     ...(values.quick === true ? quick : full),
     only: values.only,
-    profile: oneOf("profile", values.profile, [...everyone, "ours"]),
+    profile: (values.profile?.split(",") ?? []).map((_) => oneOf("profile", _, [...everyone, "ours"])!),
     who: withoutPeers ? everyone.filter((_) => !isPeer(_)) : everyone,
     node: oneOf("node", values.node, ["current", "fitting", "changed"]) ?? "fitting",
     out: values.out

@@ -25,7 +25,7 @@ describe("the options", () => {
       node: "fitting",
       only: undefined,
       out: undefined,
-      profile: undefined,
+      profile: [],
       who: everyone
     })
   })

@@ -4,6 +4,12 @@ import { Effect } from "effect"
 import * as Doctor from "../src/Doctor.js"
 
 const stdio = Effect.runSync(McpConfig.decode({ name: "files", transport: "stdio", command: "node", args: ["x.js"] }))
+/** What the transport of the SDK says to a second client. */
+const taken = JSON.stringify({
+  jsonrpc: "2.0",
+  error: { code: -32600, message: "Invalid Request: Server already initialized" }
+})
+
 const http = Effect.runSync(
   McpConfig.decode({ name: "docs", transport: "http", url: "https://docs.example.com/api?key=CANARY" })
 )
@@ -327,6 +333,23 @@ const table: ReadonlyArray<
     /\/mcp/
   ],
   [
+    "a server for one session",
+    new McpError.HttpError({ ...remote, operation: "initialize", status: 400, body: taken }),
+    { config: http },
+    /serves one session only, and has it already/,
+    /Restart it/
+  ],
+  [
+    "a server for one session, and neither transport",
+    new McpError.HandshakeFailed({
+      ...remote,
+      detail: `neither transport works. Streamable HTTP: HTTP 400: ${taken}. HTTP+SSE: HTTP 400`
+    }),
+    { config: http },
+    /serves one session only, and has it already/,
+    /Restart it/
+  ],
+  [
     "a refused handshake",
     new McpError.HandshakeFailed({ ...remote, detail: "error -32603", code: -32603 }),
     { config: http },
@@ -405,6 +428,20 @@ const table: ReadonlyArray<
     {},
     /does not know/,
     /doctor/
+  ],
+  [
+    "a method that a tool does not find here",
+    new McpError.RemoteError({ ...about, operation: "tools/call", code: -32601, reason: "Method not found" }),
+    {},
+    /has refused "tools\/call": Method not found/,
+    /a model, the user or roots.*it may have run/
+  ],
+  [
+    "a resource that it does not know",
+    new McpError.RemoteError({ ...about, operation: "resources/read", code: -32601, reason: "no x:" }),
+    {},
+    /has refused "resources\/read": no x:/,
+    /mcp-runtime resources/
   ],
   [
     "an error of the server",

@@ -236,6 +236,15 @@ describe("servers that misbehave", () => {
         connect: () => {
           throw new Error("no licence")
         }
+      }),
+    "connect that rejects when it has started": () =>
+      handMade({ connect: (end) => end.start().then(() => Promise.reject(new Error("no licence"))) }),
+    "connect that throws when it has started": () =>
+      handMade({
+        connect: (end) => {
+          void end.start()
+          throw new Error("no licence")
+        }
       })
   }
   for (const [what, factory] of Object.entries(failing)) {
@@ -268,6 +277,42 @@ describe("servers that misbehave", () => {
         assert.deepStrictEqual(unhandled, [])
       }).pipe(LeakCheck.scoped))
   }
+
+  it.scoped("a server whose connect waits for the client, which waits for it, is connected all the same", () =>
+    Effect.gen(function*() {
+      let initialized = () => {}
+      const server = handMade({
+        connect: (end) => end.start().then(() => new Promise<void>((resolve) => void (initialized = resolve))),
+        onmessage: ({ method }) => {
+          if (method === "notifications/initialized") initialized()
+          return false
+        }
+      })
+      const opening = yield* Effect.fork(open(() => server))
+      yield* Effect.yieldNow()
+      yield* TestClock.adjust("100 millis")
+      const session = yield* Fiber.join(opening)
+      yield* McpSession.ping(session)
+      assert.deepStrictEqual(server.log, ["initialize", "notifications/initialized", "ping"])
+    }))
+
+  it.scoped("the end of such a server, when its connect fails at last, is that of the session, and says why", () =>
+    Effect.gen(function*() {
+      let fail = (_: Error) => {}
+      const server = handMade({
+        connect: (end) => end.start().then(() => new Promise<void>((_, reject) => void (fail = reject)))
+      })
+      const opening = yield* Effect.fork(open(() => server))
+      yield* Effect.yieldNow()
+      yield* TestClock.adjust("100 millis")
+      const session = yield* Fiber.join(opening)
+      yield* McpSession.ping(session)
+      fail(new Error("no licence"))
+      const error = yield* Deferred.await(session.closed)
+      assert(error._tag === "ConnectionClosed")
+      assert.include(error.message, "no licence")
+      assert.include(server.log, "onclose")
+    }))
 
   it.live("P13: a server whose connect rejects is closed", () =>
     Effect.gen(function*() {

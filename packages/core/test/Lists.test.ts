@@ -356,6 +356,35 @@ describe("lists that fail", () => {
       yield* McpSession.listTools(session, { maxTotal: Number.POSITIVE_INFINITY })
     }))
 
+  it.scoped("a server that has resources and does not know of templates has none of these", () =>
+    Effect.gen(function*() {
+      const failing = (code: number) => () => Effect.fail(new ScriptedServer.RpcError({ code, message: "no" }))
+      const open = (code: number) =>
+        Effect.flatMap(
+          ScriptedServer.make({
+            capabilities: { resources: {} },
+            handlers: { "resources/templates/list": failing(code), "resources/list": failing(code) }
+          }),
+          (server) => McpSession.open(server.channel)
+        )
+      const session = yield* open(-32601)
+      assert.deepStrictEqual(yield* McpSession.listResourceTemplates(session), { items: [], dropped: [] })
+      assert.strictEqual((yield* Effect.flip(McpSession.listResources(session)))._tag, "RemoteError")
+      const other = yield* Effect.flip(McpSession.listResourceTemplates(yield* open(-32603)))
+      assert(other._tag === "RemoteError" && other.code === -32603)
+      const half = yield* ScriptedServer.make({
+        capabilities: { resources: {} },
+        handlers: {
+          "resources/templates/list": ({ params }) =>
+            params.cursor === undefined
+              ? Effect.succeed({ resourceTemplates: [{ name: "x", uriTemplate: "x:{y}" }], nextCursor: "2" })
+              : failing(-32601)()
+        }
+      })
+      const lost = yield* Effect.flip(McpSession.listResourceTemplates(yield* McpSession.open(half.channel)))
+      assert.strictEqual(lost._tag, "RemoteError")
+    }))
+
   it.scoped("P17: a capability counts where it is announced, also as an empty object; null and false are none", () =>
     Effect.gen(function*() {
       const announced: ReadonlyArray<readonly [unknown, boolean]> = [[{}, true], [true, true], [null, false], [

@@ -610,7 +610,18 @@ describe("displayText", () => {
   })
 
   it("has no control characters but tabs and line ends", () => {
-    assert.strictEqual(show("a\u0000\u0007b\u001b[31mc\rd\u007fe\u009bf\tg\nh"), "a b [31mc d e f\tg\nh")
+    assert.strictEqual(show("a\u0000\u0007b\u001bc\rd\u007fe\u009bf\tg\nh"), "a b c d e f\tg\nh")
+  })
+
+  it("has no colours, as a terminal is told of them, and no part of them", () => {
+    assert.strictEqual(
+      show("\u001b[31m\u001b[1mError:\u001b[22m no key\u001b[39m\n\u001b[38;5;208mx\u001b[0m"),
+      "Error:  no key \n x"
+    )
+    assert.strictEqual(show(`\u001b[2K\u001b[1G\u001b[?25hhttps://u:${secret}@host/p\u001b[4m`), "https://host/p")
+    // It puts nothing together that was apart.
+    assert.strictEqual(show("hun\u001b[31mter2"), "hun ter2")
+    assert.strictEqual(show("x\u001b[é, [31m"), "x [é, [31m")
   })
 
   it("however many problems there are, a message names thirty of them", () => {
@@ -645,7 +656,24 @@ describe("displayText", () => {
   it("takes time in proportion to the length of a hostile text", () => {
     const size = 300_000
     for (
-      const unit of ["a", "a.", "a-", "http:", "http:/", "://", "a://", "a://b ", "1.", ".", "@", "\u0000", "a\u0000"]
+      const unit of [
+        "a",
+        "a.",
+        "a-",
+        "http:",
+        "http:/",
+        "://",
+        "a://",
+        "a://b ",
+        "1.",
+        ".",
+        "@",
+        "\u0000",
+        "a\u0000",
+        "\u001b[",
+        "\u001b[1;",
+        "\u001b[1 "
+      ]
     ) {
       const text = unit.repeat(size / unit.length)
       // A quadratic one takes minutes, which a test does not have.

@@ -335,6 +335,22 @@ describe("requests", () => {
       }
     }))
 
+  it.scoped("P18: what a tool or a prompt asked for was refused, and it passes that on: it may have run", () =>
+    Effect.gen(function*() {
+      const methods = ["tools/call", "prompts/get", "resources/read", "completion/complete"]
+      const server = yield* ScriptedServer.make({
+        handlers: Object.fromEntries(
+          methods.map((method) => [method, (_, peer) => peer.request("roots/list")] as const)
+        )
+      })
+      const session = yield* McpSession.open(server.channel)
+      for (const method of methods) {
+        const error = yield* Effect.flip(session.request(method, { name: "x", uri: "x:" }))
+        assert(error._tag === "RemoteError" && error.code === -32601)
+        assert.strictEqual(error.executed, "maybe", method)
+      }
+    }))
+
   it.scoped("-32042 asks the user to visit pages first", () =>
     Effect.gen(function*() {
       const elicitations = [{ mode: "url", elicitationId: "e1", url: "https://x.example/a", message: "log in" }]
@@ -486,6 +502,29 @@ describe("requests", () => {
       assert.strictEqual((yield* server.received).length, 2)
     }))
 
+  it.scoped("before 2025-03-26 there was no capability for completions: who has prompts or resources may have them", () =>
+    Effect.gen(function*() {
+      const params = { ref: { type: "ref/prompt", name: "x" }, argument: { name: "a", value: "" } } as const
+      const asked = (protocolVersion: string, capabilities: McpProtocol.ServerCapabilities) =>
+        Effect.gen(function*() {
+          const server = yield* ScriptedServer.make({
+            protocolVersions: [protocolVersion],
+            capabilities,
+            handlers: { "completion/complete": () => Effect.succeed({ completion: { values: ["abc"] } }) }
+          })
+          const session = yield* McpSession.open(server.channel)
+          return yield* Effect.match(McpSession.complete(session, params), {
+            onFailure: (error) => error._tag,
+            onSuccess: ({ values }) => values[0]
+          })
+        })
+      const [prompts, resources] = [{}, {}]
+      assert.strictEqual(yield* asked("2024-11-05", { prompts }), "abc")
+      assert.strictEqual(yield* asked("2024-10-07", { resources }), "abc")
+      assert.strictEqual(yield* asked("2024-11-05", { tools: {} }), "CapabilityMissing")
+      assert.strictEqual(yield* asked("2025-03-26", { prompts, resources }), "CapabilityMissing")
+    }))
+
   it.scoped("inFlight is bounded, and the refused request was not sent", () =>
     Effect.gen(function*() {
       const config = yield* configWith({ limits: { inFlight: 2 } })
@@ -582,6 +621,36 @@ describe("pings of the server", () => {
       const answered = (yield* server.received).flatMap((_) => _.method === undefined ? [_.id] : [])
       assert.deepStrictEqual(answered, [ids[0]])
       assert.strictEqual((yield* session.stats).warnings.NotJsonRpc, 1)
+    }))
+
+  it.scoped("with an id that is no longer what was written are refused: it may be that of another request", () =>
+    Effect.gen(function*() {
+      const server = yield* ScriptedServer.make()
+      const session = yield* McpSession.open(server.channel, {
+        handlers: { requests: { "x/ask": () => Effect.succeed({ for: "the first" }) } }
+      })
+      const ask = (id: string) => JSON.parse(`{"jsonrpc":"2.0","id":${id},"method":"x/ask"}`)
+      const written = ["9007199254740991", "-9007199254740991", "1.5", "9007199254740992", "9007199254740993"]
+      yield* server.sendRaw(...written.map(ask), { ...ask("-9007199254740993"), method: "ping" })
+      yield* macrotask
+      const answers = (yield* server.received).flatMap((_) => _.method === undefined ? [_.message] : [])
+      const [kept, refused] = [answers.slice(0, 3), answers.slice(3)]
+      assert.deepStrictEqual(kept.map((_) => ["id" in _ && _.id, "result" in _]), [[2 ** 53 - 1, true], [
+        1 - 2 ** 53,
+        true
+      ], [1.5, true]])
+      assert.deepStrictEqual(refused.map((_) => JSON.stringify("id" in _ && _.id)), [
+        `${2 ** 53}`,
+        `${2 ** 53}`,
+        `${-(2 ** 53)}`
+      ])
+      for (const answer of refused) {
+        assert.deepStrictEqual("error" in answer && answer.error, {
+          code: -32600,
+          message: "Invalid request: an id that is a number must be within 2^53 - 1, and can be a text"
+        })
+      }
+      assert.strictEqual((yield* session.stats).warnings.NotJsonRpc, 3)
     }))
 })
 

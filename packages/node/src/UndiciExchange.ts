@@ -15,7 +15,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Durations from "./internal/durations.js"
-import type { Times } from "./internal/undiciChannel.js"
+import { load } from "./internal/undici.js"
+import { open, type Times } from "./internal/undiciChannel.js"
 import * as Settings from "./internal/undiciSettings.js"
 
 /**
@@ -34,9 +35,6 @@ export interface Options {
   readonly closeTimeout?: Duration.DurationInput | undefined
 }
 
-/** Not loaded before the first channel is opened: an application whose servers are all processes starts sooner. */
-const loadChannel = Effect.promise(() => import("./internal/undiciChannel.js"))
-
 /**
  * The service of exchanges over undici, which is loaded when the first channel is opened. Settings of a configuration that
  * can't be used, such as a certificate, are a `ConfigInvalid`; for options that can't be used it is thrown.
@@ -54,8 +52,9 @@ export const make = (options: Options = {}): Context.Tag.Service<HttpExchange.Ht
   }
   return {
     open: (config: McpConfig.AnyHttpConfig) =>
-      Effect.zipWith(Settings.make(config), loadChannel, (settings, { open }) => open(config, settings, times)).pipe(
-        Effect.flatten
+      Effect.flatMap(
+        Settings.make(config),
+        (settings) => Effect.flatMap(load(config), (undici) => open(config, { undici, settings, times }))
       )
   }
 }

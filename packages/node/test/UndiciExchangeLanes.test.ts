@@ -2,12 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type * as Net from "node:net"
 import * as Tls from "node:tls"
+import * as Undici from "undici"
 import { httpServer, Recorded } from "../../core/test/exchangeServer.js"
 import { Exchange, Lanes } from "../src/internal/undiciLanes.js"
 
 const lanesOf = (port: number) => {
   const sockets = new Set<Net.Socket>()
   const lanes = new Lanes({
+    undici: Undici,
     origin: `http://127.0.0.1:${port}`,
     destination: { secure: false, host: "127.0.0.1", port, session: undefined },
     context: {

@@ -50,6 +50,7 @@ export const manyRow: Row = {
         const turn = turnOf(servers)
         await crew.each(turn)
         const taken = await crew.takeTurns(turn, options.slowRounds)
+        await crew.profile("connect-20", turn)
         const notes = notesOf(taken)
         return [
           {

@@ -8,6 +8,7 @@ import type { Failures, Line, Row, Target, Values } from "../row.js"
 import { stdioServer, withHttpServer } from "../servers.js"
 import { everyone, type Who } from "../who.js"
 import { withCrew } from "../worker/crew.js"
+import type { Worker } from "../worker/worker.js"
 import { measuredOf } from "./work.js"
 
 const toolCount = 1000
@@ -25,9 +26,10 @@ const firstListing = (name: string, share: string, every: number, targets: Reado
   run: (options) => {
     const wire: Wire = { type: "stdio", script: stdioServer, args: [String(toolCount), String(every)] }
     return withCrew(untraced, options, async (crew) => {
-      const turn = { wire, tools: toolCount }
-      await crew.each((worker) => worker.ask("start", turn))
-      const taken = await crew.takeTurns((worker) => worker.ask("start", turn), options.slowRounds + 2)
+      const turn = (worker: Worker) => worker.ask("start", { wire, tools: toolCount })
+      await crew.each(turn)
+      const taken = await crew.takeTurns(turn, options.slowRounds + 2)
+      await crew.profile(name, turn)
       const failures = crew.failures()
       const list = measuredOf(taken, failures, (_) => _.list)
       const both = measuredOf(taken, failures, ({ list, open }) => ({
@@ -57,10 +59,18 @@ const firstListing = (name: string, share: string, every: number, targets: Reado
   }
 })
 
-const connecting = async (wire: Wire, title: string, times: number, options: Options): Promise<ReadonlyArray<Line>> =>
+const connecting = async (
+  name: string,
+  wire: Wire,
+  title: string,
+  times: number,
+  options: Options
+): Promise<ReadonlyArray<Line>> =>
   withCrew(untraced, options, async (crew) => {
+    const turn = (worker: Worker) => worker.ask("connect", { wire, times })
     await crew.each((worker) => worker.ask("connect", { wire, times: 1 }))
-    const taken = await crew.takeTurns((worker) => worker.ask("connect", { wire, times }))
+    const taken = await crew.takeTurns(turn)
+    await crew.profile(name, turn)
     return [{
       title,
       unit: "ms",
@@ -75,14 +85,18 @@ const connecting = async (wire: Wire, title: string, times: number, options: Opt
 
 const stdio: Row = {
   name: "connect-stdio",
-  run: (options) =>
-    connecting({ type: "stdio", script: stdioServer, args: [] }, "stdio, connect (with node's start)", 3, options)
+  run: (options) => {
+    const wire: Wire = { type: "stdio", script: stdioServer, args: [] }
+    return connecting("connect-stdio", wire, "stdio, connect (with node's start)", 3, options)
+  }
 }
 
 const http: Row = {
   name: "connect-http",
   run: (options) =>
-    withHttpServer((origin) => connecting({ type: "http", url: `${origin}/json` }, "HTTP, connect", 20, options))
+    withHttpServer((origin) =>
+      connecting("connect-http", { type: "http", url: `${origin}/json` }, "HTTP, connect", 20, options)
+    )
 }
 
 export const startRows: ReadonlyArray<Row> = [

@@ -7,7 +7,7 @@ import type { Sample } from "../measure.js"
 import type { Options } from "../options.js"
 import type { Failures, Line, Values } from "../row.js"
 import type { Who } from "../who.js"
-import { type Crew, type PerWho, withCrew } from "../worker/crew.js"
+import { type PerWho, withCrew } from "../worker/crew.js"
 import type { Work } from "../worker/orders.js"
 import type { Worker } from "../worker/worker.js"
 
@@ -30,19 +30,6 @@ export const measuredOf = <A>(
   of: (given: A) => Sample
 ): Measured => ({ values: valuesOf(taken, (_) => of(_).wall), cpu: valuesOf(taken, (_) => of(_).cpu), failures })
 
-const profiled = async (
-  crew: Crew,
-  counts: PerWho<number>,
-  { name, work }: Wanted,
-  options: Options
-): Promise<void> => {
-  if (options.profile === undefined) return
-  await crew.each(async (worker) => {
-    if (worker.who !== options.profile) return
-    console.log(await worker.ask("profile", { name, work, count: counts.get(worker.who)! }))
-  })
-}
-
 /** What fresh processes have measured in the rounds from this one on. */
 const measureOnce = (wanted: Wanted, from: number, rounds: number, options: Options): Promise<Measured> =>
   withCrew(wanted.who, options, async (crew) => {
@@ -55,7 +42,7 @@ const measureOnce = (wanted: Wanted, from: number, rounds: number, options: Opti
     const turn = (worker: Worker) => worker.ask("turn", { work, count: counts.get(worker.who)! })
     await crew.takeTurns(turn, options.settlingRounds)
     const taken = await crew.takeTurns(turn, rounds, from)
-    await profiled(crew, counts, wanted, options)
+    await crew.profile(wanted.name, turn)
     return measuredOf(taken, crew.failures(), (_) => _)
   })
 
@@ -82,7 +69,7 @@ export const measureWork = async (wanted: Wanted, options: Options): Promise<Mea
   let measured = await measureOnce(wanted, 0, rounds, bounded)
   for (let i = 1; i < generations; i++) {
     const who = wanted.who.filter((_) => measured.failures[_] === undefined)
-    const next = await measureOnce({ ...wanted, who }, i * rounds, rounds, { ...bounded, profile: undefined })
+    const next = await measureOnce({ ...wanted, who }, i * rounds, rounds, { ...bounded, profile: [] })
     measured = joined(measured, next)
   }
   return measured

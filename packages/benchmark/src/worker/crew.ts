@@ -7,6 +7,7 @@
 import type { Options } from "../options.js"
 import { orderOf } from "../order.js"
 import { reasonAgainst } from "../peers/fitness.js"
+import { comparison, type Profiled, show, turnsProfiled } from "../profile.js"
 import type { Failures } from "../row.js"
 import { isPeer, type Who } from "../who.js"
 import { giveBack, take } from "./pool.js"
@@ -25,6 +26,8 @@ export interface Crew {
     rounds?: number,
     from?: number
   ) => Promise<PerWho<ReadonlyArray<A>>>
+  /** CPU profiles of those for whom they are wished, during some more turns. */
+  readonly profile: (row: string, turn: (worker: Worker) => Promise<unknown>) => Promise<void>
   readonly failures: () => Failures
 }
 
@@ -112,6 +115,17 @@ const takeTurnsOf =
     return taken
   }
 
+const profileOf = (members: Members, { profile }: Options): Crew["profile"] => async (row, turn) => {
+  const profiles = new Map<Who, Profiled>()
+  for (const worker of members.workers.filter((_) => profile.includes(_.who))) {
+    await worker.ask("record", {})
+    for (let i = 0; i < turnsProfiled; i++) await turn(worker)
+    profiles.set(worker.who, await worker.ask("recorded", { row }))
+  }
+  for (const [who, profiled] of profiles) console.log(show(row, who, profiled))
+  if (profiles.size > 1) console.log(`\n${comparison(row, profiles)}`)
+}
+
 /** With a fresh worker for each of those who are wished and take part in this run; all have ended when this has. */
 export const withCrew = async <A>(
   wished: ReadonlyArray<Who>,
@@ -127,6 +141,7 @@ export const withCrew = async <A>(
       each: eachOf(members),
       together: togetherOf(members),
       takeTurns: takeTurnsOf(members, options),
+      profile: profileOf(members, options),
       failures: () => members.failures
     })
   } finally {

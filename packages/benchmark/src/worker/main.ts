@@ -8,7 +8,7 @@ import type { Session } from "../clients/client.js"
 import type { Fleet } from "../clients/fleet.js"
 import { calibrate, type Sample, timed } from "../measure.js"
 import { memory } from "../memory.js"
-import { takeProfile } from "../profile.js"
+import { record } from "../profile.js"
 import type { Who } from "../who.js"
 import type { Asked, Given, Gives, Op, Work } from "./orders.js"
 
@@ -24,6 +24,7 @@ const who = process.argv[2] as Who
 const restMillis = 50
 
 let current: Session | undefined
+let endRecording: Awaited<ReturnType<typeof record>> | undefined
 const held: Array<Fleet> = []
 
 const session = (): Session => {
@@ -62,7 +63,14 @@ const handlers: { readonly [O in Op]: (given: Given<O>) => Promise<Gives<O>> } =
     await setTimeout(restMillis)
     return timed(count, () => doing(work)(count))
   },
-  profile: ({ count, name, work }) => takeProfile(name, who, () => doing(work)(count)),
+  record: async () => {
+    endRecording = await record()
+    return null
+  },
+  recorded: ({ row }) => {
+    if (endRecording === undefined) throw new Error("no profile was begun")
+    return endRecording(row, who)
+  },
   start: async ({ tools, wire }) => {
     const { opened, sample } = await opening(wire)
     let listed = 0

@@ -6,6 +6,7 @@
 import type { Wire } from "../clients/client.js"
 import type { Sample } from "../measure.js"
 import type { Memory } from "../memory.js"
+import type { Profiled } from "../profile.js"
 
 /** What is done again and again with the session that is open. */
 export type Work =
@@ -21,11 +22,10 @@ export interface Orders {
     readonly gives: number
   }
   readonly turn: { readonly given: { readonly work: Work; readonly count: number }; readonly gives: Sample }
-  /** The functions with the most time of their own in some turns, as text. */
-  readonly profile: {
-    readonly given: { readonly name: string; readonly work: Work; readonly count: number }
-    readonly gives: string
-  }
+  /** Begins a CPU profile. */
+  readonly record: { readonly given: object; readonly gives: null }
+  /** Ends it. */
+  readonly recorded: { readonly given: { readonly row: string }; readonly gives: Profiled }
   /** Opens a session of its own, lists the tools and closes it. */
   readonly start: {
     readonly given: { readonly wire: Wire; readonly tools: number }

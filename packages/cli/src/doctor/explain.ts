@@ -134,6 +134,7 @@ const handshakeFailed = (error: McpError.HandshakeFailed, surroundings: Surround
   }
   const statuses = [...error.detail.matchAll(/\bHTTP (\d{3})\b/g)].map(([, status]) => Number(status))
   const [status] = statuses
+  if (Http.isTaken(error.detail)) return Http.oneSession(error, Words.sentence(error.detail))
   if (Words.isRemote(surroundings.config) && status !== undefined) {
     const { data: _, detail, exit: _exit, stderrTail: _tail, code: _code, ...common } = error
     const advice = Http.httpError(

@@ -135,9 +135,17 @@ export const remoteError = (error: McpError.RemoteError, surroundings: Surroundi
   const details = Words.detail("it says", Words.lines(error.reason))
   switch (error.code) {
     case -32601:
-      return Words.advice(`${server} does not know ${Words.operation(error)}`, happened, [
-        "See what it offers: mcp-runtime doctor"
-      ], details)
+      return byName.has(error.operation)
+        ? Words.advice(`${server} has refused ${Words.operation(error)}: ${Words.line(error.reason)}`, happened, [
+          ...toolHint(error, surroundings),
+          `See whether it is among what the server lists: ${
+            Words.command(listOf(error.operation), error.server, surroundings)
+          }`,
+          ...(error.operation === "tools/call" ? [toolThatAsks] : [])
+        ], details)
+        : Words.advice(`${server} does not know ${Words.operation(error)}`, happened, [
+          "See what it offers: mcp-runtime doctor"
+        ], details)
     case -32602:
       return Words.advice(`${server} does not accept what it was sent: ${Words.line(error.reason)}`, happened, [
         ...toolHint(error, surroundings),
@@ -154,6 +162,12 @@ export const remoteError = (error: McpError.RemoteError, surroundings: Surroundi
       ], details)
   }
 }
+
+/** The server may well know the method, and not what it is asked for by it. */
+const byName: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"])
+
+const toolThatAsks =
+  "A tool may ask for what only an application has: a model, the user or roots. Then it may have run, so look before you try again."
 
 /** The command that lists what was asked for. */
 const listOf = (operation: string): string =>

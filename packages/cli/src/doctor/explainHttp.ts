@@ -261,11 +261,21 @@ export const httpError = (error: McpError.HttpError, surroundings: Surroundings)
       "Try again later."
     ], details)
   }
+  if (opening && isTaken(error.body)) return oneSession(error, how, details)
   return Words.advice(`${server} refuses the request`, how, [
     ...(opening ? otherPlaces(surroundings, url) : []),
     "Read what it says, above, and compare the URL and the headers with its documentation."
   ], details)
 }
+
+/** The first client has got the only transport that there is, as in the first example of some libraries. */
+export const isTaken = (said: string): boolean => /server already initialized/i.test(said)
+
+export const oneSession = (error: McpError.McpError, happened: string, details: Advice["details"] = []): Advice =>
+  Words.advice(`${Words.server(error.server)} serves one session only, and has it already`, happened, [
+    "Restart it, and let one client at a time use it.",
+    `If it is yours: each "initialize" needs a server and a transport of its own.`
+  ], details)
 
 const shownUrl = ({ config }: Surroundings): string | undefined =>
   config !== undefined && "url" in config ? McpError.displayUrl(config.url) : undefined

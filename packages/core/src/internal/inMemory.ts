@@ -5,14 +5,17 @@
  * freezing what arrives can't freeze the server's own objects.
  * May not touch: the SDK. Its servers accept the structural type; nothing of it is loaded.
  */
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
 import * as Predicate from "effect/Predicate"
 import * as McpConfig from "../McpConfig.js"
 import * as McpError from "../McpError.js"
 import type * as McpProtocol from "../McpProtocol.js"
 import type * as McpTransport from "../McpTransport.js"
 import { addFinalizer } from "./finalizers.js"
-import { within } from "./within.js"
+import { firstOf, within } from "./within.js"
 
 export const make = (config: McpConfig.InMemoryConfig): McpTransport.Channel => ({
   config,
@@ -22,10 +25,7 @@ export const make = (config: McpConfig.InMemoryConfig): McpTransport.Channel => 
         const end = new ServerEnd(config.name, events)
         const server = yield* create(config)
         yield* addFinalizer(() => close(config, end, server))
-        yield* restore(Effect.tryPromise({
-          try: () => Promise.resolve(server.connect(end as never)),
-          catch: (error) => refused(config.name, "connect", error)
-        }))
+        yield* restore(connect(config, end, server))
         return transportOver(end)
       })
     )
@@ -43,18 +43,42 @@ const create = (config: McpConfig.InMemoryConfig): Effect.Effect<McpConfig.InPro
       if (typeof server?.connect !== "function") throw new TypeError(`it has no function "connect"`)
       return server as McpConfig.InProcessServer
     },
-    catch: (error) => refused(config.name, "create", error)
+    catch: (error) => refused(config.name, "created", error)
   })
 
-const refused = (server: string, step: "create" | "connect", error: unknown): McpError.McpError =>
-  new McpError.HandshakeFailed({
-    server,
-    operation: "open",
-    executed: "no",
-    detail: `the in-process server could not be ${step === "create" ? "created" : "connected"}${
-      error instanceof Error ? `: ${McpError.displayText(error.message, 512)}` : ""
-    }`
+/** How long `connect` may go on once the server hears us. */
+const patience = Duration.millis(100)
+
+/** Some wait in `connect` for the handshake, which must not wait for them then. Whether they could connect is known later. */
+const connect = (
+  config: McpConfig.InMemoryConfig,
+  end: ServerEnd,
+  server: McpConfig.InProcessServer
+): Effect.Effect<void, McpError.McpError> =>
+  Effect.suspend(() => {
+    let isOver = false
+    const connecting = Effect.async<void, McpError.McpError>((resume) => {
+      const failed = (error: unknown) => {
+        if (isOver) end.lose(why("connected", error))
+        else resume(Effect.fail(refused(config.name, "connected", error)))
+      }
+      try {
+        Promise.resolve(server.connect(end as never)).then(() => resume(Effect.void), failed)
+      } catch (error) {
+        failed(error)
+      }
+    })
+    const patient = Effect.zipRight(end.started, Effect.sleep(patience))
+    return firstOf(connecting, Effect.map(patient, () => void (isOver = true)))
   })
+
+const refused = (server: string, step: "created" | "connected", error: unknown): McpError.McpError =>
+  new McpError.HandshakeFailed({ server, operation: "open", executed: "no", detail: why(step, error) })
+
+const why = (step: "created" | "connected", error: unknown): string =>
+  `the in-process server could not be ${step}${
+    error instanceof Error ? `: ${McpError.displayText(error.message, 512)}` : ""
+  }`
 
 /** The server's own promises are not trusted to settle, nor to be good. */
 const close = (
@@ -77,6 +101,9 @@ class ServerEnd implements McpConfig.InProcessTransport {
   onmessage?: ((message: never) => void) | undefined
   sessionId?: string | undefined
   private open = true
+  private hears = Deferred.unsafeMake<void>(FiberId.none)
+  /** The server hears what is delivered. */
+  readonly started = Deferred.await(this.hears)
 
   constructor(
     private readonly server: string,
@@ -84,6 +111,7 @@ class ServerEnd implements McpConfig.InProcessTransport {
   ) {}
 
   start(): Promise<void> {
+    if (this.onmessage !== undefined) Deferred.unsafeDone(this.hears, Effect.void)
     return Promise.resolve()
   }
 
@@ -98,11 +126,15 @@ class ServerEnd implements McpConfig.InProcessTransport {
   }
 
   close(): Promise<void> {
-    if (this.open) {
-      this.disconnect()
-      this.events.closed(this.closed("the in-process server has closed the connection"))
-    }
+    this.lose("the in-process server has closed the connection")
     return Promise.resolve()
+  }
+
+  /** The end that is not of our doing. */
+  lose(detail: string): void {
+    if (!this.open) return
+    this.disconnect()
+    this.events.closed(this.closed(detail))
   }
 
   /** Gives one message to the server, or says why it could not. */

@@ -333,6 +333,75 @@ describe("the end", () => {
       }).pipe(Effect.provide(auth(world, World.tokens())))
     }))
 
+  describe("what a code gives is kept, also where it comes after the end, within a second", () => {
+    /** The token request has no answer until the gate opens. */
+    const gated = () => {
+      const world = World.make()
+      let answer = () => {}
+      const gate = new Promise<void>((resolve) => {
+        answer = resolve
+      })
+      world.held = ({ kind }) => kind === "token" ? gate : undefined
+      return { world, store: World.tokens(), open: Effect.sync(() => answer()) }
+    }
+    const statusOf = (store: World.Tokens) =>
+      Effect.gen(function*() {
+        return yield* (yield* McpAuth.McpAuth).status(yield* decoded())
+      }).pipe(Effect.provide(auth(World.make(), store)), Effect.scoped)
+
+    it.scoped("who finishes an authorization is interrupted", () =>
+      Effect.gen(function*() {
+        const gate = gated()
+        yield* Effect.gen(function*() {
+          const logging = yield* Effect.fork(login(gate.world))
+          yield* gate.world.seen("token")
+          const end = yield* Effect.fork(Fiber.interrupt(logging))
+          yield* settle
+          yield* gate.open
+          assert.isTrue(Exit.isInterrupted(yield* Fiber.join(end)))
+        }).pipe(Effect.provide(auth(gate.world, gate.store)), Effect.scoped)
+        assert.strictEqual((yield* statusOf(gate.store))._tag, "Authorized")
+        assert.strictEqual(gate.world.open(), 0)
+      }))
+
+    it.scoped("nobody wants the server any more, and all is closed", () =>
+      Effect.gen(function*() {
+        const gate = gated()
+        const layers = yield* Scope.make()
+        const context = yield* Layer.buildWithScope(auth(gate.world, gate.store, person(gate.world)), layers)
+        const scope = yield* Scope.make()
+        const opening = yield* Effect.fork(
+          Effect.exit(Scope.extend(Effect.provide(open(), context), scope))
+        )
+        yield* gate.world.seen("token")
+        yield* Fiber.interrupt(opening)
+        yield* Scope.close(scope, Exit.void)
+        const closing = yield* Effect.fork(Scope.close(layers, Exit.void))
+        yield* settle
+        yield* gate.open
+        yield* Fiber.join(closing)
+        assert.strictEqual((yield* statusOf(gate.store))._tag, "Authorized")
+        assert.strictEqual(gate.world.open(), 0)
+      }))
+
+    it.scoped("after that second nothing is asked or kept", () =>
+      Effect.gen(function*() {
+        const gate = gated()
+        yield* Effect.gen(function*() {
+          const logging = yield* Effect.fork(login(gate.world))
+          yield* gate.world.seen("token")
+          const end = yield* Effect.fork(Fiber.interrupt(logging))
+          yield* settle
+          yield* TestClock.adjust("1 second")
+          assert.isTrue(Exit.isInterrupted(yield* Fiber.join(end)))
+          yield* gate.open
+          yield* settle
+        }).pipe(Effect.provide(auth(gate.world, gate.store)), Effect.scoped)
+        assert.notStrictEqual((yield* statusOf(gate.store))._tag, "Authorized")
+        assert.strictEqual(gate.world.open(), 0)
+      }))
+  })
+
   for (const kind of ["resource", "metadata", "register"]) {
     it.scoped(`an interruption while ${kind} is asked leaves nothing, and the next one begins anew`, () =>
       Effect.gen(function*() {

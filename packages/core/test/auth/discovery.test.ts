@@ -227,6 +227,38 @@ describe("conformance 2.3: where it is looked for", () => {
         }
       }))
 
+    it.effect("the query of a server is a part of its well-known place (RFC 9728, 3.1); then without it, then the root", () =>
+      Effect.gen(function*() {
+        const query = "?tenant=a&key=canary-query"
+        const tried = (url: string, script: World.World["script"]) =>
+          authorized((world) => {
+            world.challenge = "Bearer"
+            world.script = script
+          }, { url })
+        const served = yield* tried(`${World.mcp}${query}`, ({ url }) =>
+          url.href === resourceAt(`/mcp${query}`)
+            ? { status: 200, body: { resource: `${World.mcp}${query}`, authorization_servers: [World.issuer] } }
+            : undefined)
+        assert.strictEqual(served.outcome._tag, "Right", JSON.stringify(served.outcome))
+        assert.deepStrictEqual(urls(served.world, "resource"), [resourceAt(`/mcp${query}`)])
+        assert.deepStrictEqual(resourcesAsked(served.world), [`${World.mcp}${query}`, `${World.mcp}${query}`])
+        // As it is now: the document is where the server's path leads.
+        const without = yield* tried(`${World.mcp}${query}`, () => undefined)
+        assert.strictEqual(without.outcome._tag, "Right", JSON.stringify(without.outcome))
+        assert.deepStrictEqual(urls(without.world, "resource"), [resourceAt(`/mcp${query}`), resourceAt("/mcp")])
+        assert.deepStrictEqual(resourcesAsked(without.world), [World.mcp, World.mcp])
+        const none = yield* tried(`https://mcp.example/${query}`, () => undefined)
+        assert.deepStrictEqual(urls(none.world, "resource"), [resourceAt(query), resourceAt("")])
+        // Nor does an error show it.
+        for (
+          const answer of ["lost", { status: 503 }, { status: 200, body: { resource: "https://x.example" } }] as const
+        ) {
+          const failed = yield* tried(`${World.mcp}${query}`, ({ kind }) => kind === "resource" ? answer : undefined)
+          if (failed.outcome._tag === "Right") return assert.fail("nothing failed")
+          assert.notInclude(`${failed.outcome.left.message} ${JSON.stringify(failed.outcome.left)}`, "canary-query")
+        }
+      }))
+
     it.effect("a server with a query has the metadata of the one without", () =>
       Effect.gen(function*() {
         const { outcome, world } = yield* authorized(() => {}, { url: `${World.mcp}?tools=a` })

@@ -38,6 +38,8 @@ export interface World {
   readonly seen: (kind: string, times?: number) => Effect.Effect<void>
   /** Replaces the answer of any request. */
   script: (asked: Asked) => Answer
+  /** What an answer, as it is when it is asked for, waits for. */
+  held: (asked: Asked) => Promise<void> | undefined
   readonly tokens: Set<string>
   readonly refreshes: Set<string>
   /** The scopes that a request of this method needs. */
@@ -89,6 +91,7 @@ export const make = (): World => {
         return Effect.sync(() => waiting.delete(check))
       }),
     script: () => undefined,
+    held: () => undefined,
     tokens: new Set(),
     refreshes: new Set(),
     needs: () => undefined,
@@ -161,7 +164,7 @@ export const make = (): World => {
       }
       const answer = world.script(one) ?? usual(one)
       if (answer !== "hang") {
-        queueMicrotask(() => {
+        const reply = () => {
           if (over) return
           end()
           if (answer === "lost") {
@@ -184,7 +187,10 @@ export const make = (): World => {
           listener.head(answer.status, (name) => headers[name])
           if (body !== "") listener.data(new TextEncoder().encode(body))
           listener.end()
-        })
+        }
+        const held = world.held(one)
+        if (held === undefined) queueMicrotask(reply)
+        else void held.then(reply)
       }
       return end
     },

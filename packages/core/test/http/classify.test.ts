@@ -148,11 +148,12 @@ describe("classify", () => {
     JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } })
 
   it("H01: a JSON-RPC error for this very request decides whether it was executed", () => {
-    const executed = (status: number, code: number, id: unknown) =>
-      ofRefusal(status, { body: rpcBody(code, id) }).executed
+    const executed = (status: number, code: number, id: unknown, operation = "tools/list") =>
+      ofRefusal(status, { body: rpcBody(code, id) }, { operation }).executed
     assert.deepStrictEqual([400, 404, 422].map((_) => executed(_, -32602, 7)), ["maybe", "maybe", "maybe"])
     assert.deepStrictEqual([-32601, -32042, -32603, 1].map((_) => executed(400, _, 7)), ["no", "no", "maybe", "maybe"])
     assert.deepStrictEqual(["7", 8, null, undefined].map((_) => executed(400, -32602, _)), ["maybe", "no", "no", "no"])
+    assert.strictEqual(executed(400, -32601, 7, "tools/call"), "maybe")
     assert.strictEqual(executed(500, -32601, 7), "maybe")
     assert.strictEqual(ofRefusal(302, {}, { method: "GET" }).executed, "no")
   })

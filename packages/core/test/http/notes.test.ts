@@ -33,13 +33,13 @@ describe("messages without an answer", () => {
           const transport = yield* openScripted(client, recorded, input, transportName)
           const before = client.open()
           const told: Array<McpError.McpError | undefined> = []
-          for (let i = 0; i < 20; i++) transport.send(make(notification) as never, (error) => told.push(error))
-          assert.strictEqual(client.open() - before, 20)
+          for (let i = 0; i < 10; i++) transport.send(make(notification) as never, (error) => told.push(error))
+          assert.strictEqual(client.open() - before, 10)
           yield* TestClock.adjust(millis - 1)
           assert.strictEqual(told.length, 0)
           transport.send(make(notification) as never, (error) => told.push(error))
           yield* TestClock.adjust(1)
-          assert.strictEqual(told.length, 20)
+          assert.strictEqual(told.length, 10)
           assert.strictEqual(client.open() - before, 1)
           for (const error of told) {
             assert.isTrue(error?._tag === "RequestTimeout" && error.kind === "send" && error.millis === millis)
@@ -47,8 +47,8 @@ describe("messages without an answer", () => {
           }
           client.last().status(202)
           yield* TestClock.adjust("5 minutes")
-          assert.strictEqual(told.length, 21)
-          assert.isUndefined(told[20])
+          assert.strictEqual(told.length, 11)
+          assert.isUndefined(told[10])
           assert.strictEqual(client.open() - before, 0)
           assert.deepStrictEqual([recorded.failed.length, recorded.closed.length], [0, 0])
         }))
@@ -108,6 +108,86 @@ describe("messages without an answer", () => {
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(client.open() - before, 0)
       }))
+  }
+
+  for (const transportName of ["http", "sse"] as const) {
+    describe(`our answers over ${transportName}: sixteen at once are on their way, and nothing else waits for them`, () => {
+      const most = 16
+      const opened = Effect.gen(function*() {
+        const client = scriptedClient((_) => {
+          if (_.request.method === "GET") _.sse().data("event: endpoint\ndata: /message\n\n")
+          else if (_.request.method === "DELETE") _.status(200)
+        })
+        const { scope, value: transport } = yield* inScope(openScripted(client, record(), {}, transportName))
+        const first = client.exchanges.length
+        const told: Array<McpError.McpError | undefined> = []
+        const tell = (error: McpError.McpError | undefined) => told.push(error)
+        const answers = (count: number) => {
+          for (let i = 0; i < count; i++) transport.send(response(`s-${i}`) as never, tell)
+        }
+        return { client, transport, told, tell, answers, scope, sent: () => client.exchanges.slice(first) }
+      })
+
+      it.scoped("in their order, also where they can't be sent at all", () =>
+        Effect.gen(function*() {
+          const { answers, client, sent, tell, told, transport } = yield* opened
+          const before = client.open()
+          answers(100)
+          assert.strictEqual(client.open() - before, most)
+          transport.send(notification("notifications/cancelled", { requestId: 1 }) as never)
+          transport.send(request(1, "tools/call"))
+          transport.send(request(2, "ping"))
+          assert.strictEqual(client.open() - before, most + 3)
+          transport.send(response("never", 1n) as never, tell)
+          for (let i = 0; i < 103; i++) sent()[i]!.status(202)
+          assert.strictEqual(client.open() - before, 0)
+          const failed = told.filter((_) => _ !== undefined)
+          assert.deepStrictEqual([told.length, ...failed.map((_) => _._tag)], [101, "ConfigInvalid"])
+          const ids = sent().map((_) => _.rpc).flatMap((_) => _.method === undefined ? [_.id] : [])
+          assert.deepStrictEqual(ids, Array.from({ length: 100 }, (_, i) => `s-${i}`))
+        }))
+
+      it.scoped("one that is accepted has its socket until its body has ended, or a second is over", () =>
+        Effect.gen(function*() {
+          const { answers, client, sent, told } = yield* opened
+          const before = client.open()
+          answers(most + 3)
+          sent()[0]!.head(202)
+          assert.strictEqual(told.length, 1)
+          assert.strictEqual(client.open() - before, most)
+          assert.strictEqual(sent().length, most)
+          sent()[0]!.end()
+          assert.strictEqual(sent().length, most + 1)
+          sent()[1]!.head(202)
+          yield* TestClock.adjust("1 second")
+          assert.strictEqual(sent().length, most + 2)
+          sent()[2]!.fail()
+          assert.strictEqual(sent().length, most + 3)
+          assert.strictEqual(client.open() - before, most)
+        }))
+
+      it.scoped("one that waits has its deadline all the same, and is not sent after it, nor when all is closed", () =>
+        Effect.gen(function*() {
+          const { answers, client, scope, sent, told } = yield* opened
+          const before = client.open()
+          answers(most + 4)
+          yield* TestClock.adjust("30 seconds")
+          answers(most + 4)
+          assert.strictEqual(sent().length, most)
+          yield* TestClock.adjust("30 seconds")
+          assert.strictEqual(told.length, most + 4)
+          assert.deepStrictEqual(told.map((_) => _?.executed), [
+            ...Array.from({ length: most }, () => "maybe" as const),
+            ...Array.from({ length: 4 }, () => "no" as const)
+          ])
+          assert.strictEqual(client.open() - before, most)
+          assert.strictEqual(sent().length, 2 * most)
+          yield* Scope.close(scope, Exit.void)
+          assert.strictEqual(told.length, 2 * (most + 4))
+          assert.strictEqual(sent().filter((_) => _.request.method === "POST").length, 2 * most)
+          assert.strictEqual(client.open(), 0)
+        }))
+    })
   }
 
   for (const transportName of ["http", "sse"] as const) {

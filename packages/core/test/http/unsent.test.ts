@@ -115,6 +115,27 @@ describe("a request that is given up before a byte of it was written", () => {
       }))
   }
 
+  it.scoped("sse: the stream of the session breaks: only what was written may have been executed", () =>
+    Effect.gen(function*() {
+      const { client, session: opened } = yield* session(
+        (_) => {
+          _.written = (_.rpc.params as { readonly n: number }).n === 1
+        },
+        {},
+        "sse"
+      )
+      const ask = (n: number) => opened.request("x/y", { n }) as Effect.Effect<unknown, McpError.McpError>
+      const fibers = [yield* Effect.fork(Effect.flip(ask(1))), yield* Effect.fork(Effect.flip(ask(2)))]
+      yield* client.until(() => client.of("POST").filter((_) => _.rpc.method === "x/y").length === 2)
+      client.of("GET")[0]!.end()
+      const errors = [yield* Fiber.join(fibers[0]!), yield* Fiber.join(fibers[1]!)]
+      assert.deepStrictEqual(errors.map((_) => [_._tag, _.executed]), [
+        ["ConnectionClosed", "maybe"],
+        ["ConnectionClosed", "no"]
+      ])
+      assert.isTrue(client.of("POST").filter((_) => _.rpc.method === "x/y").every((_) => _.aborted))
+    }))
+
   it.scoped("its headers are still being made", () =>
     Effect.gen(function*() {
       let hangs = false

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CatalogStore, McpManager, ToolApproval, ToolFilter, Toolset } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Effect, Either, HashMap, Layer, Logger, LogLevel, TestClock } from "effect"
+import { Cause, Effect, Either, HashMap, Layer, Logger, LogLevel, TestClock } from "effect"
 import { connect, echo, expired, pass, refused, settled, stdio } from "../connection/kit.js"
 import * as Kit from "../toolset/kit.js"
 import { knowing } from "./kit.js"
@@ -10,14 +10,21 @@ const dying = Logger.make(() => {
   throw new Error("the disk is full")
 })
 
+interface Line {
+  readonly level: string
+  readonly text: string
+  readonly cause: string
+  readonly annotations: Record<string, unknown>
+}
+
 /** What is logged, each line as `"LEVEL step text"`, with all that it is annotated with. */
 const logged = () => {
-  const lines: Array<{ readonly level: string; readonly text: string; readonly annotations: Record<string, unknown> }> =
-    []
-  const logger = Logger.make(({ annotations, logLevel, message }) => {
+  const lines: Array<Line> = []
+  const logger = Logger.make(({ annotations, cause, logLevel, message }) => {
     lines.push({
       level: logLevel.label,
       text: (Array.isArray(message) ? message : [message]).join(" "),
+      cause: Cause.pretty(cause),
       annotations: Object.fromEntries(HashMap.toEntries(annotations))
     })
   })
@@ -81,6 +88,27 @@ describe("what an operator is told of a connection", () => {
         yield* settled
       }).pipe(keeping)
       assert.deepStrictEqual(steps(), ["DEBUG connecting", "DEBUG ready", "INFO lost", "INFO back"])
+    }))
+
+  it.scoped("what the opening of a session died of is told once, until there is one", () =>
+    Effect.gen(function*() {
+      const { keeping, lines, steps } = logged()
+      yield* Effect.gen(function*() {
+        const { connection } = yield* connect(stdio, {
+          start: (n) => n === 3 ? Effect.void : Effect.die(new TypeError("dispatch is not a function"))
+        })
+        for (const _ of [1, 2]) {
+          const error = yield* Effect.flip(echo(connection, { replay: "never" }))
+          assert.include(error.message, "died while the session was opened; the log says of what")
+        }
+        yield* echo(connection)
+        yield* connection.close
+        yield* Effect.flip(echo(connection, { replay: "never" }))
+      }).pipe(keeping)
+      assert.deepStrictEqual(steps().filter((_) => _.endsWith(" died")), ["ERROR died", "ERROR died"])
+      const died = lines.find(({ level }) => level === "ERROR")!
+      assert.include(died.cause, "TypeError: dispatch is not a function")
+      assert.deepInclude(died.annotations, { "mcp.server": "scripted", "mcp.operation": "connection" })
     }))
 
   it.scoped("who waits for a first connection is told by the error; the end of the tries to reconnect is a warning", () =>

@@ -154,7 +154,7 @@ describe("requests", () => {
     Effect.gen(function*() {
       const common = { operation: "x", executed: "maybe" } as const
       const kinds = {
-        "-32601": [Effect.fail(new ScriptedServer.RpcError({ code: -32601, message: "" })), "no"],
+        "-32601": [Effect.fail(new ScriptedServer.RpcError({ code: -32601, message: "" })), "maybe"],
         "-32603": [Effect.fail(new ScriptedServer.RpcError({ code: -32603, message: "" })), "maybe"],
         _OTHER: [Effect.fail(new ScriptedServer.RpcError({ code: 4711, message: "" })), "maybe"],
         HttpError: [

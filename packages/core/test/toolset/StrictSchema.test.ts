@@ -103,7 +103,7 @@ const compare = (
   assert.isTrue(result.strict)
   assertStrict(result.schema)
   const original = validator(schema)
-  const declared = validator(closed({ ...schema, $schema: undefined }))
+  const declared = validator(closed(schema))
   const strict = validator(result.schema)
   const back = (value: unknown): unknown =>
     optional === "nullable" ? ToolSchema.withoutFillIns(schema, value as JsonObject) : value

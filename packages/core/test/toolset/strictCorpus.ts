@@ -497,6 +497,28 @@ export const corpus: ReadonlyArray<Case> = [
     "unevaluatedProperties",
     [{ a: { name: "", age: 1, email: "" } }]
   ),
+  // No keywords yet.
+  no(
+    "unevaluatedProperties of draft-07 close nothing",
+    one({ type: "object", unevaluatedProperties: false }, { $schema: "http://json-schema.org/draft-07/schema#" }),
+    "declares no properties and accepts any",
+    [{ a: { b: 1 } }]
+  ),
+  yes(
+    "unevaluatedProperties of draft-07, from inside",
+    one(
+      { allOf: [{ ...person, unevaluatedProperties: false }, { properties: { email: { type: "string" } } }] },
+      { $schema: "http://json-schema.org/draft-07/schema#" }
+    ),
+    [{ a: { name: "", age: 1, email: "" } }]
+  ),
+  yes(
+    "unevaluatedItems of draft-07",
+    one(
+      { type: "array", items: { type: "string" }, unevaluatedItems: false },
+      { $schema: "http://json-schema.org/draft-07/schema#" }
+    )
+  ),
   no(
     "a base for a branch that is closed",
     one({ ...person, anyOf: [{ properties: { email: { type: "string" } }, unevaluatedProperties: false }] }),

@@ -155,7 +155,12 @@ const ofObject = (schema: JsonObject, root: JsonObject, depth: number): FastChec
  * The schema (2020-12), accepting no properties but those that it declares. Where schemas combine, only the outermost knows
  * all names.
  */
-export const closed = (schema: JsonObject): JsonObject => closedAt(schema) as JsonObject
+export const closed = ({ $schema, ...schema }: JsonObject): JsonObject =>
+  closedAt(String($schema).includes("draft-07") ? withoutLater(schema) : schema) as JsonObject
+
+/** What is no keyword yet would be one. */
+const withoutLater = (schema: JsonObject): unknown =>
+  JSON.parse(JSON.stringify(schema), (key, value) => key.startsWith("unevaluated") ? undefined : value)
 
 const combining = ["$ref", "allOf", "properties", "required"]
 

@@ -56,13 +56,15 @@ const noop = () => {}
 
 class Channel implements HttpExchange.HttpClient {
   readonly #context: DialContext
+  readonly #undici: typeof Undici
   readonly #clientOptions: Undici.Client.Options
   readonly #max: number
   readonly #lanes = { request: new Map<string, Lanes>(), stream: new Map<string, Lanes>() }
   readonly #routes = { request: new Map<string, Route>(), stream: new Map<string, Route>() }
   #closed = false
 
-  constructor(context: DialContext, max: number | undefined, keepAlive: number) {
+  constructor(undici: typeof Undici, context: DialContext, max: number | undefined, keepAlive: number) {
+    this.#undici = undici
     this.#context = context
     this.#max = max ?? Number.POSITIVE_INFINITY
     const keepAliveTimeout = Math.min(Math.max(keepAlive, 1), 2 ** 31 - 1)
@@ -129,6 +131,7 @@ class Channel implements HttpExchange.HttpClient {
     const secure = url.protocol === "https:"
     const { proxy } = this.#context.settings
     const lanes = new Lanes({
+      undici: this.#undici,
       origin: url.origin,
       destination: {
         secure,
@@ -180,8 +183,11 @@ const enableInterruption = Runtime.enableRuntimeFlag(RuntimeFlags.Interruption)
 /** @internal */
 export const open = (
   config: McpConfig.AnyHttpConfig,
-  settings: SocketSettings,
-  times: Times
+  { settings, times, undici }: {
+    readonly undici: typeof Undici
+    readonly settings: SocketSettings
+    readonly times: Times
+  }
 ): Effect.Effect<HttpExchange.HttpClient, never, Scope.Scope> =>
   Effect.flatMap(Effect.runtime<never>(), (runtime) => {
     const fork = Runtime.runFork(enableInterruption(runtime))
@@ -193,6 +199,7 @@ export const open = (
         return () => fiber.unsafeInterruptAsFork(FiberId.none)
       }
     const channel = new Channel(
+      undici,
       { settings, sockets: new Set<Net.Socket>(), deadline },
       config.maxConnections,
       times.keepAlive

@@ -24,31 +24,31 @@
 import { failureFromError, type HttpFailure, type HttpListener } from "@mcp-runtime/core/HttpExchange"
 import type { EventEmitter } from "node:events"
 import type { Socket } from "node:net"
-import * as Undici from "undici"
+import type * as Undici from "undici"
 import { type Destination, dial, type DialContext, DialFailed, proxyRefusal } from "./undiciDial.js"
 
 const noop = () => {}
 
-const failureOf = (error: unknown, started: boolean): HttpFailure => {
+const failureOf = (undici: typeof Undici, error: unknown, started: boolean): HttpFailure => {
   if (error instanceof DialFailed) return error.failure
   const failure = failureFromError(error, started ? "sent" : "unsent")
   if (!started) return failure
-  return isContinue(error)
+  return isContinue(undici, error)
     ? { ...failure, detail: continued }
-    : isNotHttp(error)
+    : isNotHttp(undici, error)
     ? { ...failure, detail: notHttp }
     : failure
 }
 
 /** The one reason for which undici says so while it waits for an answer. It can't be told to read on. */
-const isContinue = (error: unknown): boolean =>
-  error instanceof Undici.errors.SocketError && error.message === "bad response"
+const isContinue = ({ errors }: typeof Undici, error: unknown): boolean =>
+  error instanceof errors.SocketError && error.message === "bad response"
 
 const continued = "the server sent 100 Continue, which was not asked for, and what came after it can't be read"
 
 /** Its codes, which would say so, have got lost in undici 7.30. What is empty is an answer that has only broken off. */
-const isNotHttp = (error: unknown): boolean =>
-  error instanceof Undici.errors.HTTPParserError && "data" in error && error.data !== ""
+const isNotHttp = ({ errors }: typeof Undici, error: unknown): boolean =>
+  error instanceof errors.HTTPParserError && "data" in error && error.data !== ""
 
 const notHttp = "what came back is not HTTP"
 
@@ -112,7 +112,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
 
   onError(error: Error): void {
     if (this.done) return
-    const failure = failureOf(error, this.started)
+    const failure = failureOf(this.lanes.undici, error, this.started)
     if (this.dispatching) queueMicrotask(() => this.fail(failure))
     else this.fail(failure)
   }
@@ -125,6 +125,11 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   }
 }
 
+let gone: Error | undefined
+
+/** One for all: undici would make one for each, of which Node writes out the stack, two thirds of what it takes to destroy a client. */
+const goneIn = ({ errors }: typeof Undici): Error => gone ??= new errors.ClientDestroyedError()
+
 /**
  * One client of one socket. It is destroyed with the first exchange that does not end well.
  */
@@ -136,7 +141,7 @@ class Lane {
   #destroyed = false
 
   constructor(readonly lanes: Lanes) {
-    this.#client = new Undici.Client(lanes.origin, {
+    this.#client = new lanes.undici.Client(lanes.origin, {
       ...lanes.clientOptions,
       connect: (_, connected) => {
         this.#cancelDial = dial(lanes.context, lanes.destination, (failed, socket) => {
@@ -186,13 +191,14 @@ class Lane {
     this.#destroyed = true
     this.current = undefined
     this.#cancelDial?.()
-    this.#client.destroy(null, noop)
+    this.#client.destroy(goneIn(this.lanes.undici), noop)
     this.lanes.destroyed(this)
   }
 }
 
 /** @internal */
 export interface LanesOptions {
+  readonly undici: typeof Undici
   readonly origin: string
   readonly destination: Destination
   readonly context: DialContext
@@ -204,6 +210,7 @@ export interface LanesOptions {
 
 /** @internal */
 export class Lanes {
+  readonly undici: typeof Undici
   readonly origin: string
   readonly destination: Destination
   readonly context: DialContext
@@ -219,6 +226,7 @@ export class Lanes {
   #closed = false
 
   constructor(options: LanesOptions) {
+    this.undici = options.undici
     this.origin = options.origin
     this.destination = options.destination
     this.context = options.context

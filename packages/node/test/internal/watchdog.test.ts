@@ -3,6 +3,7 @@ import type { Scope } from "effect"
 import { Effect, Logger } from "effect"
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { ProcessGroup } from "../../src/internal/stdio/processGroup.js"
@@ -178,6 +179,23 @@ describe("Watchdog", () => {
       yield* die(watchdog)
       assert.isFalse(isAlive(other.id))
       group.reaped()
+      watchdog.remove(group)
+      yield* watchdog.settle
+      assert.deepStrictEqual(watchdogs(), [])
+    })))
+
+  it.live("S19: there is a watchdog where pipes have no `unref`, as on Bun", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const group = yield* server
+      const watchdog = new Watchdog("/bin/sh")
+      const { unref } = Socket.prototype
+      try {
+        Reflect.set(Socket.prototype, "unref", undefined)
+        start(watchdog, group)
+      } finally {
+        Socket.prototype.unref = unref
+      }
+      assert.deepStrictEqual(yield* logged(watchdog.report), [])
       watchdog.remove(group)
       yield* watchdog.settle
       assert.deepStrictEqual(watchdogs(), [])

@@ -8,7 +8,7 @@
 import { Cause, Effect, Exit, FiberId } from "effect"
 import { parseArgs } from "node:util"
 // Else it is loaded by the first use of HTTP. Where it has changed since, tsx starts a compiler for it then, which stays.
-import "../../src/internal/undiciChannel.js"
+import "undici"
 import { Watchdog } from "../fuzz/watchdog.js"
 import { type Options, type Report, type Round, run } from "./soak.js"
 import { lineOf, neverHappened, summaryOf } from "./table.js"

@@ -457,8 +457,9 @@ export class Errands {
         }, and the configuration names another authorization server now; begin again`
         return Effect.zipRight(over(same), Effect.fail(Reasons.unauthorized(server, detail)))
       }
-      return Tokens.ofCode(requests, { ...pending, client: this.withSecret(pending.client) }, code.right).pipe(
-        Effect.matchEffect({
+      const kept = Effect.matchEffect(
+        Tokens.ofCode(requests, { ...pending, client: this.withSecret(pending.client) }, code.right),
+        {
           onSuccess: (tokens) => over((record) => ({ ...Records.withClient(record, pending.client), tokens })),
           onFailure: (error) =>
             error._tag === "Rejected"
@@ -467,8 +468,10 @@ export class Errands {
                 Effect.fail(Reasons.unauthorized(server, error.detail))
               )
               : Effect.zipRight(over(same), Effect.fail(error))
-        })
+        }
       )
+      // Whoever leaves without the answer has to visit the page again.
+      return endingWithin(kept, answerWithin)
     }))
   }
 

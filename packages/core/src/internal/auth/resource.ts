@@ -65,8 +65,15 @@ const documentAt = (requests: Requests, url: URL): Effect.Effect<Document | unde
     return Effect.succeed(typeof resource === "string" ? { ...document, resource } : undefined)
   })
 
-/** Where the metadata of a resource is (RFC 9728, 3.1). */
-const placeOf = (resource: URL): URL => new URL(`${resource.origin}${wellKnown}${Urls.pathOf(resource)}`)
+/** Where the metadata of a resource is: with its path and its query (RFC 9728, 3.1). */
+const placeOf = (resource: URL): URL =>
+  new URL(`${resource.origin}${wellKnown}${Urls.pathOf(resource)}${resource.search}`)
+
+const withoutQuery = (url: URL): URL => {
+  const bare = new URL(url)
+  bare.search = ""
+  return bare
+}
 
 const placesOf = (server: URL, named: string | undefined): ReadonlyArray<URL> => {
   const places: Array<URL> = []
@@ -77,6 +84,8 @@ const placesOf = (server: URL, named: string | undefined): ReadonlyArray<URL> =>
   const own = Urls.parse(named)
   add(own?.origin === server.origin && own.username === "" ? own : Urls.allowed(named, server))
   add(placeOf(server))
+  // Parameters of a server's URL are often settings, of which its metadata knows nothing.
+  add(withoutQuery(placeOf(server)))
   add(new URL(`${server.origin}${wellKnown}`))
   return places
 }

@@ -221,7 +221,7 @@ const visible = (
     enable: Effect.asVoid(owner.command("enable")),
     stats: Effect.sync(() => ({
       sessions: owner.opened,
-      attempts: owner.attempts,
+      attempts: owner.tries.attempts,
       losses: owner.losses,
       lastLoss: owner.lastLoss,
       replays: owner.replays,

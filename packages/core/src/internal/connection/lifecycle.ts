@@ -11,9 +11,11 @@
  * | lost        | `Warning`; `Info` where the server has forgotten the session |
  * | back        | `Info`                                                       |
  * | given up    | `Warning`; `Debug` where whoever waits is told of it         |
+ * | died        | `Error`, once until there is a session                       |
  * | idle        | `Debug`, or as the application wishes                        |
  * | closed      | the same                                                     |
  */
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as LogLevel from "effect/LogLevel"
@@ -30,6 +32,7 @@ export class Lifecycle {
   private lines = burst
   private filledAt: number
   private leftOut = 0
+  private isDeathTold = false
 
   constructor(
     private readonly server: string,
@@ -44,6 +47,7 @@ export class Lifecycle {
   }
 
   ready({ generation, info, secrets }: Supervised, millis: number, isBack: boolean): Effect.Effect<void> {
+    this.isDeathTold = false
     const what = () => {
       const { name, version } = info.implementation
       // One line, whatever a server calls itself.
@@ -66,6 +70,13 @@ export class Lifecycle {
     return this.line(level, "given up", () => `there is no connection: ${error.message}`)
   }
 
+  /** A try has met a defect: ours, or of what the application has given to us. */
+  died(cause: Cause.Cause<unknown>): Effect.Effect<void> {
+    if (this.isDeathTold) return Effect.void
+    this.isDeathTold = true
+    return this.line(LogLevel.Error, "died", () => "the opening of a session has died", cause)
+  }
+
   get idle(): Effect.Effect<void> {
     return this.line(this.expected, "idle", () => "nobody uses it: closed until its next use")
   }
@@ -75,14 +86,20 @@ export class Lifecycle {
   }
 
   /** What the application does not show costs nothing, and takes nothing from what it shows. */
-  private line(level: LogLevel.LogLevel, step: string, text: () => string): Effect.Effect<void> {
+  private line(
+    level: LogLevel.LogLevel,
+    step: string,
+    text: () => string,
+    cause?: Cause.Cause<unknown>
+  ): Effect.Effect<void> {
     return Effect.withFiberRuntime((fiber) => {
       const isShown = level !== LogLevel.None &&
         !LogLevel.greaterThan(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), level)
       if (!isShown) return Effect.void
       const leftOut = this.take()
       if (leftOut === undefined) return Effect.void
-      return Effect.logWithLevel(level, leftOut === 0 ? text() : `${text()} (${leftOut} lines before it were left out)`)
+      const whole = leftOut === 0 ? text() : `${text()} (${leftOut} lines before it were left out)`
+      return Effect.logWithLevel(level, ...(cause === undefined ? [whole] : [whole, cause]))
         .pipe(
           Lines.about(this.server, "connection", { "mcp.step": step }),
           // A logger that dies must not take the owner with it.

@@ -1,9 +1,9 @@
 /**
  * The owner of one server's sessions.
  *
- * Owns: opening and closing, the state, who waits for a session. One fiber takes one event after the other; whatever
+ * Owns: what follows from each event, and who waits for a session. One fiber takes one event after the other; whatever
  * others notice or want reaches it as an event, and what is about an older session or try changes nothing.
- * May not touch: what calls send, and whether they are sent again.
+ * May not touch: what calls send, and whether they are sent again; when tries and pings are due, which `Tries` and `Probes` know.
  *
  * | event      | while there is a session           | while a try is under way      | otherwise                                       |
  * |------------|------------------------------------|-------------------------------|-------------------------------------------------|
@@ -20,6 +20,7 @@
  * The pointer to the current session is cleared by whoever notices its end, at once, so that nothing is sent over it any
  * more; everything else about the end is the owner's.
  */
+import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -31,13 +32,12 @@ import type * as Scope from "effect/Scope"
 import type * as Tracer from "effect/Tracer"
 import type * as McpConfig from "../../McpConfig.js"
 import type { ConnectionState, ConnectionStats } from "../../McpConnection.js"
-import * as McpError from "../../McpError.js"
+import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import type * as Catalog from "../catalog/catalog.js"
 import * as Errors from "../engine/errors.js"
 import type { Hub } from "../hub.js"
-import { retryAfter } from "../retry/budget.js"
 import { Steady } from "../steady.js"
 import * as Lines from "../telemetry/lines.js"
 import type { Meter } from "../telemetry/meter.js"
@@ -46,16 +46,18 @@ import { Alarm } from "./alarm.js"
 import { type Command, Commands } from "./commands.js"
 import * as Ears from "./ears.js"
 import type { OwnerEvent } from "./events.js"
-import { type Ladder, patience } from "./ladder.js"
+import type { Ladder } from "./ladder.js"
 import { Lifecycle } from "./lifecycle.js"
 import type { Live } from "./live.js"
 import * as Opening from "./opening.js"
+import { Probes } from "./probes.js"
 import * as Reasons from "./reasons.js"
 import { type Parts as SessionsParts, Sessions, type Tried } from "./sessions.js"
 import { stateOf, type States } from "./states.js"
+import { Tries } from "./tries.js"
 import { Usage } from "./usage.js"
 import { Waiting } from "./waiting.js"
-import { isBusy, ping, watch } from "./watch.js"
+import { watch } from "./watch.js"
 import { LogLevelWish, Subscriptions } from "./wishes.js"
 
 export interface Parts {
@@ -72,14 +74,6 @@ export interface Parts {
   readonly catalog: Catalog.Internal
 }
 
-/** A use may cause a try between two slow ones, but not more often than this. */
-const leastBetweenTries = 1000
-
-const slowestProbe = 30_000
-
-/** A server that asks to be left alone for longer is asked again all the same. */
-const longestRetryAfter = 3_600_000
-
 /** What can be told at once of a command that only leaves a state. */
 const leavesFrom: ReadonlyMap<Command, ConnectionState["_tag"]> = new Map([["enable", "Disabled"], ["rest", "Closed"]])
 
@@ -93,7 +87,6 @@ export class Owner {
   askedIn: Tracer.AnySpan | undefined = undefined
   /** Changes when the application closes the connection: what began before it is over. */
   era = 0
-  attempts = 0
   opened = 0
   losses = 0
   lastLoss: ConnectionStats["lastLoss"] = undefined
@@ -102,39 +95,28 @@ export class Owner {
   /** Why it is disabled, where that is not the configuration. */
   disabledBecause: string | undefined = undefined
 
-  private leaving = false
   private released = false
   private demanded = false
-  private generation = 0
   private ending = Deferred.unsafeMake<void>(FiberId.none)
-  /** There was a session since the application began or closed the connection: its loss is mended. */
-  private established = false
-  private tries = 0
-  private lastError: McpError.McpError | undefined = undefined
-  private triedAt = 0
-  private waitsLong = false
-  private probes = 0
   private readonly commands = new Commands()
   private readonly waiting = new Waiting()
   /** Ends the interest in new credentials, which a person may be giving. */
   private unfollow: (() => void) | undefined = undefined
-  /** Whether there have been new ones since the try began that is under way: it may not have had them. */
-  private authorizedMeanwhile = false
-  /** When the last try with new ones began. */
-  private authorizedAt = Number.NEGATIVE_INFINITY
 
   /** What measures how long something takes. */
   readonly steady: Steady
   readonly sessions: Sessions
-  private readonly tell: Lifecycle
+  readonly tries: Tries
   readonly usage: Usage
+  private readonly tell: Lifecycle
+  private readonly probes: Probes
   /** The next try, or the next ping of a server that could not be reached. */
   private readonly alarm: Alarm
 
   constructor(private readonly parts: Parts) {
-    const { catalog, channel, config, options, scope } = parts
+    const { catalog, channel, clock, config, ladder, options, scope, states } = parts
     this.catalog = catalog
-    this.steady = Steady.of(parts.clock)
+    this.steady = Steady.of(clock)
     this.logLevel = new LogLevelWish(options.logLevel ?? config.logLevel)
     this.alarm = new Alarm(scope, (number) => this.post({ _tag: "Due", number }))
     this.sessions = new Sessions({
@@ -147,6 +129,19 @@ export class Owner {
     })
     this.tell = new Lifecycle(config.name, options.logLifecycle ?? LogLevel.Debug, () => this.steady.now())
     this.usage = new Usage(config, this.sessions, () => this.steady.now())
+    this.probes = new Probes(config, this.ears, this.alarm)
+    this.tries = new Tries({
+      config,
+      ladder,
+      states,
+      sessions: this.sessions,
+      alarm: this.alarm,
+      tell: this.tell,
+      steady: this.steady,
+      now: () => this.now(),
+      open: (attempt, generation) => this.open(attempt, generation),
+      resolve: (exit) => this.resolve(exit)
+    })
   }
 
   get config(): McpConfig.ServerConfig {
@@ -250,7 +245,10 @@ export class Owner {
 
   /** A session for one call, beside the shared one. Ends with the connection, if not before. */
   openAside(scope: Scope.CloseableScope): Effect.Effect<Live, McpError.McpError> {
-    return Effect.suspend(() => this.sessions.openAside(scope, this.generation, this.lastError ?? this.closing("open")))
+    return Effect.suspend(() => {
+      const { generation, lastError = this.closing("open") } = this.tries
+      return this.sessions.openAside(scope, generation, lastError)
+    })
   }
 
   closeAside(scope: Scope.CloseableScope): Effect.Effect<void> {
@@ -297,9 +295,7 @@ export class Owner {
 
   /** The end is near: what is under way goes to its end, and nothing new is begun. */
   get leave(): Effect.Effect<void> {
-    return Effect.sync(() => {
-      this.leaving = true
-    })
+    return Effect.sync(() => this.tries.end())
   }
 
   /** The end of the connection. */
@@ -340,7 +336,7 @@ export class Owner {
       case "Shaken":
         return event.live === this.live ? this.onShaken(event.live) : Effect.void
       case "Suspected":
-        return event.live === this.live ? this.onSuspected(event.live) : Effect.void
+        return event.live === this.live ? this.probes.suspect(event.live) : Effect.void
       case "Due":
         return this.alarm.take(event.number) ? this.onDue() : Effect.void
       case "Idle":
@@ -356,106 +352,55 @@ export class Owner {
     this.demanded = false
     if (this.live !== undefined) return this.resolve(Exit.succeed(this.live))
     if (this.sessions.isTrying) return Effect.void
-    const { state } = this
-    switch (state._tag) {
+    switch (this.state._tag) {
       case "Disabled":
         return this.resolve(Exit.fail(this.disabled))
-      case "Reconnecting": {
-        if (!this.waitsLong) return Effect.void
-        const soonest = this.triedAt + leastBetweenTries - this.steady.now()
-        if (soonest <= 0) return this.begin()
-        return state.nextAt === undefined || state.nextAt <= this.now() + soonest
-          ? Effect.void
-          : this.waitForNextTry(state.error, soonest)
-      }
-      case "Failed": {
-        const { openUntil } = this.parts.ladder
-        return openUntil !== undefined && this.steady.now() < openUntil
-          ? this.resolve(Exit.fail(this.crashLoop(openUntil)))
-          : this.begin()
-      }
       case "Ready":
       case "Degraded":
         // It is lost, and the event that says so comes next.
         return Effect.sync(() => this.demand())
       default:
-        return this.begin()
+        return this.tries.wanted()
     }
   }
 
   private onTried(attempt: number, exit: Tried): Effect.Effect<void> {
     if (!this.sessions.take(attempt)) return Effect.void
-    return Exit.isSuccess(exit) ? this.onOpened(exit.value) : this.onTryFailed(Reasons.ofTry(this.server, exit.cause))
+    if (Exit.isSuccess(exit)) return this.onOpened(exit.value)
+    const { cause } = exit
+    const told = Cause.isDie(cause) ? this.tell.died(cause) : Effect.void
+    return Effect.zipRight(told, this.tries.failed(Reasons.ofTry(this.server, cause)))
   }
 
   private onOpened(live: Live): Effect.Effect<void> {
-    this.generation = live.generation
-    const isBack = this.established
+    live.readyAt = this.steady.now()
+    const { isBack, millis } = this.tries.succeeded(live)
     if (isBack) this.meter?.reconnected()
     this.opened++
-    this.established = true
-    live.readyAt = this.steady.now()
     this.live = live
-    this.probes = 0
-    return watch(this.parts.config, live, this.ears).pipe(
+    this.probes.reset()
+    return watch(this.config, live, this.ears).pipe(
       Effect.zipRight(this.show(live)),
-      Effect.zipRight(this.tell.ready(live.session, live.readyAt - this.triedAt, isBack)),
+      Effect.zipRight(this.tell.ready(live.session, millis, isBack)),
       Effect.zipRight(this.resolve(Exit.succeed(live)))
     )
   }
 
-  private onTryFailed(error: McpError.McpError): Effect.Effect<void> {
-    this.lastError = error
-    if (Reasons.needsPerson(error)) {
-      const stopped = this.stop({ _tag: "NeedsAuthorization", since: this.now(), error }, error)
-      return this.authorizedMeanwhile
-        ? Effect.zipRight(stopped, Effect.suspend(() => this.tryAuthorized()))
-        : stopped
-    }
-    if (Reasons.isFinal(error)) {
-      return this.stop({ _tag: "Failed", since: this.now(), error, retryAt: undefined }, error)
-    }
-    return Effect.flatMap(this.parts.ladder.next(error, this.steady.now()), (step) => {
-      if (step === undefined) return this.breaks()
-      const delay = Math.max(step, Math.min(retryAfter(error), longestRetryAfter))
-      if (!this.established) {
-        return this.stop({ _tag: "Failed", since: this.now(), error, retryAt: undefined }, error)
-      }
-      const tell = delay > patience || !McpError.isTransient(error)
-      return Effect.zipRight(
-        tell ? this.resolve(Exit.fail(error)) : Effect.void,
-        this.waitForNextTry(error, delay)
-      )
-    })
-  }
-
   private onLost(live: Live, error: McpError.McpError, drain: boolean): Effect.Effect<void> {
     if (!this.sessions.has(live)) return Effect.void
-    this.lastError = error
+    this.tries.lastError = error
     this.losses++
     this.lastLoss = Object.freeze({ at: this.now(), error })
     this.alarm.cancel()
-    const { ladder, states } = this.parts
     return Effect.gen(this, function*() {
       this.meter?.lost(error)
       yield* this.tell.lost(error)
-      if (ladder.lasted(this.steady.now() - live.readyAt)) {
-        this.tries = 0
-        yield* ladder.reset
-      }
+      yield* this.tries.lasted(this.steady.now() - live.readyAt)
       const working = drain && (yield* live.session.stats).quietSince === undefined
       const closing = drain ? this.sessions.drain(live, error) : this.sessions.close(live, error)
-      if (!this.isWanted && !working) {
-        yield* states.set({ _tag: "Idle", since: this.now() })
-        return yield* Effect.zipRight(closing, this.rest)
-      }
-      // It may take its time to end: meanwhile nobody is to take it for ready.
-      const delay = yield* ladder.next(error, this.steady.now())
-      if (delay === undefined) return yield* this.breaks(closing)
-      if (delay > 0) return yield* Effect.zipRight(this.waitForNextTry(error, delay), closing)
-      yield* states.set(this.reconnectingNow(this.tries + 1))
-      yield* closing
-      return yield* this.begin()
+      if (this.isWanted || working) return yield* this.tries.afterLoss(error, closing)
+      yield* this.states.set({ _tag: "Idle", since: this.now() })
+      yield* Effect.zipRight(closing, this.rest)
     })
   }
 
@@ -463,30 +408,16 @@ export class Owner {
   private onShaken(live: Live): Effect.Effect<void> {
     const back = live.deaf && !live.streamDown
     if (back) live.deaf = false
-    if (live.unreachable === undefined) {
-      this.probes = 0
-      this.alarm.cancel()
-    }
-    const probe = live.unreachable === undefined || this.alarm.isSet
-      ? Effect.void
-      : this.probeLater()
     return this.show(live).pipe(
-      Effect.zipRight(probe),
+      Effect.zipRight(this.probes.follow(live)),
       Effect.zipRight(back ? this.refreshIn(live) : Effect.void)
     )
   }
 
   private onDue(): Effect.Effect<void> {
-    const { live } = this
-    if (live === undefined) {
-      if (this.state._tag === "NeedsAuthorization") return this.tryAuthorized()
-      if (this.state._tag !== "Reconnecting") return Effect.void
-      return this.isWanted ? this.begin() : this.rest
-    }
-    return Effect.flatMap(isBusy(this.config, live), (busy) =>
-      busy
-        ? this.probeLater()
-        : this.ask(live))
+    if (this.live !== undefined) return this.probes.due(this.live)
+    if (this.state._tag !== "Reconnecting") return this.tries.withNewCredentials()
+    return this.isWanted ? this.tries.begin() : this.rest
   }
 
   get notifications(): Hub<McpProtocol.Notification> {
@@ -498,45 +429,10 @@ export class Owner {
     return !this.usage.isNone || this.demanded || this.waiting.isAnybody
   }
 
-  private probeLater(): Effect.Effect<void> {
-    return this.alarm.in(Math.min(500 * 2 ** Math.min(this.probes++, 16), slowestProbe))
-  }
-
-  /** One question at a time, and one more where there was another reason meanwhile. */
-  private onSuspected(live: Live): Effect.Effect<void> {
-    const again: Effect.Effect<void> = Effect.suspend(() => {
-      live.suspicions = 1
-      return Effect.flatMap(ping(live, undefined, this.ears), () => {
-        if (live.suspicions > 1) return again
-        live.suspicions = 0
-        return Effect.void
-      })
-    })
-    return this.ask(live, again)
-  }
-
-  /** Whether the server still answers in this session. */
-  private ask(live: Live, question = ping(live, undefined, this.ears)): Effect.Effect<void> {
-    return Effect.asVoid(Effect.forkIn(Effect.interruptible(question), live.scope))
-  }
-
   /** A person, or another part of the program, has given new credentials. */
   private onAuthorized(): Effect.Effect<void> {
-    const { live } = this
-    this.authorizedMeanwhile = this.sessions.isTrying
-    if (live === undefined) return this.state._tag === "NeedsAuthorization" ? this.tryAuthorized() : Effect.void
-    return live.unauthorized === undefined
-      ? Effect.void
-      : this.ask(live)
-  }
-
-  /** Credentials that are given and refused again and again are not tried without a pause. */
-  private tryAuthorized(): Effect.Effect<void> {
-    const now = this.steady.now()
-    const soonest = this.authorizedAt + leastBetweenTries - now
-    if (soonest > 0) return this.alarm.in(soonest)
-    this.authorizedAt = now
-    return this.begin()
+    const asked = this.live?.unauthorized === undefined ? Effect.void : this.probes.ask(this.live)
+    return Effect.zipRight(this.tries.authorized(), asked)
   }
 
   private onIdle(live: Live): Effect.Effect<void> {
@@ -561,13 +457,13 @@ export class Owner {
         this.disabledBecause = undefined
         const eager = this.parts.config.lifetime === "eager"
         return this.parts.states.set({ _tag: "Idle", since }).pipe(
-          Effect.zipRight(eager ? this.begin() : Effect.void)
+          Effect.zipRight(eager ? this.tries.begin() : Effect.void)
         )
       }
       case "rest":
         return this.state._tag === "Closed" ? this.parts.states.set({ _tag: "Idle", since }) : Effect.void
       case "reconnect":
-        return this.state._tag === "Disabled" ? Effect.void : this.anew()
+        return this.state._tag === "Disabled" ? Effect.void : this.anew
     }
   }
 
@@ -575,86 +471,21 @@ export class Owner {
   // Steps
   // ---------------------------------------------------------------------------------------------
 
-  private begin(): Effect.Effect<void> {
-    if (this.sessions.isTrying || this.leaving) return Effect.void
-    this.alarm.cancel()
-    const attempt = ++this.attempts
-    this.tries++
-    this.triedAt = this.steady.now()
-    this.authorizedMeanwhile = false
-    const { state, tries } = this
-    const isShown = state._tag === "Reconnecting" && state.attempt === tries && state.nextAt === undefined
-    return Effect.gen(this, function*() {
-      if (!this.established) yield* this.tell.connecting(tries)
-      if (!isShown) {
-        yield* this.parts.states.set(
-          this.established
-            ? this.reconnectingNow(tries)
-            : { _tag: "Connecting", since: this.now(), attempt: tries }
-        )
-      }
-      yield* this.sessions.begin(
-        attempt,
-        this.generation + 1,
-        this,
-        (exit) => this.post({ _tag: "Tried", attempt, exit })
-      )
+  private open(attempt: number, generation: number): Effect.Effect<void> {
+    const tell = (exit: Tried) => this.post({ _tag: "Tried", attempt, exit })
+    return Effect.map(this.sessions.begin(attempt, generation, this, tell), () => {
       this.askedIn = undefined
     })
   }
 
-  private reconnectingNow(attempt: number): ConnectionState {
-    const error = this.lastError ?? this.closing("open")
-    return { _tag: "Reconnecting", since: this.now(), attempt, error, nextAt: undefined }
-  }
-
-  private waitForNextTry(error: McpError.McpError, delay: number): Effect.Effect<void> {
-    const since = this.now()
-    this.waitsLong = delay > patience
-    return Effect.zipRight(
-      this.parts.states.set({ _tag: "Reconnecting", since, attempt: this.tries, error, nextAt: since + delay }),
-      this.alarm.in(delay)
-    )
-  }
-
-  /** No more tries, until somebody wants one. */
-  private stop(
-    state: ConnectionState,
-    error: McpError.McpError,
-    closing: Effect.Effect<void> = Effect.void
-  ): Effect.Effect<void> {
-    return this.tell.givenUp(error, this.established).pipe(
-      Effect.zipRight(this.parts.states.set(state)),
-      Effect.zipRight(closing),
-      Effect.zipRight(this.sessions.closeChannel),
-      Effect.zipRight(this.resolve(Exit.fail(error)))
-    )
-  }
-
-  /** The schedule of tries has ended. */
-  private breaks(closing?: Effect.Effect<void>): Effect.Effect<void> {
-    const now = this.steady.now()
-    const until = this.parts.ladder.openUntil ?? now
-    const error = this.crashLoop(until)
-    const since = this.now()
-    return this.stop({ _tag: "Failed", since, error, retryAt: since + until - now }, error, closing)
-  }
-
-  private anew(): Effect.Effect<void> {
-    return Effect.gen(this, function*() {
-      this.lastError = this.closing("open")
-      this.tries = 0
-      if (this.established) yield* this.parts.states.set(this.reconnectingNow(1))
-      yield* this.closeSessions
-      this.commands.reconnected()
-      yield* this.parts.ladder.reset
-      yield* this.begin()
-    })
+  private get anew(): Effect.Effect<void> {
+    const closing = Effect.zipRight(this.closeSessions, Effect.sync(() => this.commands.reconnected()))
+    return this.tries.anew(this.closing("open"), closing)
   }
 
   /** Closed by the application: what began before it is over. */
   private finish(state: ConnectionState, reason: McpError.McpError = this.closing("close")): Effect.Effect<void> {
-    const told = this.established ? this.tell.closed : Effect.void
+    const told = this.tries.established ? this.tell.closed : Effect.void
     return told.pipe(Effect.zipRight(this.parts.states.set(state)), Effect.zipRight(this.end(reason)))
   }
 
@@ -687,8 +518,7 @@ export class Owner {
     return Effect.suspend(() => {
       this.unfollow?.()
       this.unfollow = undefined
-      this.established = false
-      this.tries = 0
+      this.tries.reset()
       return Effect.zipRight(this.closeSessions, this.sessions.closeChannel)
     })
   }
@@ -720,10 +550,6 @@ export class Owner {
   private resolve(exit: Exit.Exit<Live, McpError.McpError>): Effect.Effect<void> {
     this.askedIn = undefined
     return this.waiting.end(exit)
-  }
-
-  private crashLoop(until: number): McpError.McpError {
-    return Reasons.crashLoop(this.config, this.lastError, until - this.steady.now())
   }
 
   private log(effect: Effect.Effect<void>): Effect.Effect<void> {

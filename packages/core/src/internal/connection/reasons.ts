@@ -76,7 +76,8 @@ export const died = (server: string): McpError.McpError =>
     server,
     operation: "open",
     executed: "no",
-    detail: "the transport, a handler or the schedule of reconnections died while the session was opened"
+    detail:
+      "the transport, a handler or the schedule of reconnections died while the session was opened; the log says of what"
   })
 
 /** The server wants other credentials, and only new ones are a reason to try again. */

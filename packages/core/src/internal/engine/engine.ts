@@ -23,6 +23,7 @@ import type { SessionMeter } from "../telemetry/meter.js"
 import { type Beginning, Begun } from "./begun.js"
 import type { Deadlines } from "./deadlines.js"
 import * as Errors from "./errors.js"
+import { isKeepable, isRounded } from "./ids.js"
 import type { Call, Decoder, EngineEvents, Resume } from "./pending.js"
 import { Pending } from "./pending.js"
 import { Pongs } from "./pongs.js"
@@ -42,12 +43,6 @@ const unwritten =
 const asTheyCame = (a: Pending, b: Pending) => a.id - b.id
 
 const noParams: McpProtocol.JsonObject = Object.freeze({})
-
-const longestId = 16_384
-
-/** The id of a request waits in its answer, and answers are bounded in their number. */
-const isKeepable = (id: unknown): id is McpProtocol.RequestId =>
-  typeof id === "number" || (typeof id === "string" && id.length <= longestId)
 
 export class Engine {
   private readonly pending = new InFlight<Pending>()
@@ -549,14 +544,22 @@ export class Engine {
   }
 
   private receiveRequest(id: McpProtocol.RequestId, method: string, params: unknown): void {
-    if (!McpProtocol.freeze(params)) {
+    if (isRounded(id)) {
+      this.events.warning("NotJsonRpc", "a request was refused whose id is a number beyond 2^53 - 1")
+      // Whichever request has the id that is left of it is refused as well.
+      this.refuse(id, "Invalid request: an id that is a number must be within 2^53 - 1, and can be a text")
+    } else if (!McpProtocol.freeze(params)) {
       this.events.warning("NotJsonRpc", "a request that is nested too deeply was refused")
-      this.postUnawaited({ jsonrpc: "2.0", id, error: { code: -32600, message: "Invalid request" } })
+      this.refuse(id, "Invalid request")
     } else if (method === "ping") {
       this.pongs.answer(id)
     } else {
       this.events.request(id, method, McpProtocol.isObject(params) ? params : noParams)
     }
+  }
+
+  private refuse(id: McpProtocol.RequestId, message: string): void {
+    this.postUnawaited({ jsonrpc: "2.0", id, error: { code: McpProtocol.ErrorCode.InvalidRequest, message } })
   }
 
   private receiveNotification(method: string, params: unknown): void {

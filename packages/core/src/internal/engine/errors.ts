@@ -3,24 +3,20 @@
  */
 import * as McpError from "../../McpError.js"
 import * as McpProtocol from "../../McpProtocol.js"
-import { isOfConfiguration } from "../errors/connecting.js"
+import { operationFor } from "../errors/connecting.js"
 import * as Secrets from "../secrets.js"
 import type { ShownFrame } from "../telemetry/lastFrames.js"
 
 type Constructor = new(fields: object) => McpError.McpError
 
-/**
- * The same error about another operation: what a closed connection means to each request that was waiting. A configuration that
- * can't be used is no mistake in a request, whoever asks.
- */
+/** The same error for who asked for this operation: what a closed connection means to each request that was waiting. */
 export const about = (
   error: McpError.McpError,
   operation: string,
   executed: McpError.Executed
 ): McpError.McpError => {
   const { _tag: _, ...fields } = error as unknown as Record<string, unknown>
-  const stays = error._tag === "ConfigInvalid" && isOfConfiguration(error) && !isOfConfiguration({ operation })
-  return new (error.constructor as Constructor)({ ...fields, ...(!stays && { operation }), executed })
+  return new (error.constructor as Constructor)({ ...fields, operation: operationFor(error, operation), executed })
 }
 
 /** The same error without secrets that a server has repeated in what it is about. */
@@ -64,10 +60,14 @@ export const ofUnsent = (error: McpError.McpError): McpError.McpError => {
 
 export const isUnsent = (error: McpError.McpError): boolean => unsent.has(error)
 
-const notExecutedCodes: ReadonlySet<number> = new Set([
-  McpProtocol.ErrorCode.MethodNotFound,
-  McpProtocol.ErrorCode.UrlElicitationRequired
-])
+/** What runs there may have asked for something itself, of us or of a server behind its own, and pass on the refusal. */
+const asking: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read", "completion/complete"])
+
+const executedOf = (operation: string, code: number): McpError.Executed =>
+  code === McpProtocol.ErrorCode.UrlElicitationRequired ||
+    (code === McpProtocol.ErrorCode.MethodNotFound && !asking.has(operation))
+    ? "no"
+    : "maybe"
 
 /**
  * A JSON-RPC error of the server. Only two codes promise that nothing was executed: servers use -32602 also for results
@@ -85,7 +85,7 @@ export const remote = (
   const data = Secrets.withoutInValue(rest.data, secrets)
   const numeric = typeof code === "number" ? code : McpProtocol.ErrorCode.InternalError
   const reason = typeof message === "string" ? Secrets.shown(message, secrets, 4096) : "(no message)"
-  const executed = notExecutedCodes.has(numeric) ? "no" : "maybe"
+  const executed = executedOf(operation, numeric)
   if (numeric === McpProtocol.ErrorCode.UrlElicitationRequired) {
     const elicitations = urlElicitations(data)
     if (elicitations.length > 0) {

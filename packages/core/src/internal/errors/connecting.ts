@@ -44,6 +44,18 @@ export const isOfConfiguration = ({ operation }: { readonly operation: string })
   operation === "configure" || operation === "open"
 
 /**
+ * What an error is about when it is told to who asked for this operation: that, unless it is the configuration, which is no
+ * mistake in a request, whoever asks.
+ */
+export const operationFor = (
+  error: { readonly _tag: string; readonly operation: string },
+  operation: string
+): string =>
+  error._tag === ConfigInvalid._tag && isOfConfiguration(error) && !isOfConfiguration({ operation })
+    ? error.operation
+    : operation
+
+/**
  * What is to be sent can't be written as JSON. For transports: nothing was sent.
  *
  * @since 0.1.0

@@ -8,8 +8,9 @@
 /** Each start of a run of letters is tried once, so that a long text without URLs costs its length and no more. */
 const urlish = /(?<![a-z0-9+.-])([0-9+.-]*)([a-z][a-z0-9+.-]*:\/\/[^\s"'<>]+)/gi
 
+/** And what a terminal is told with them, as colours: servers write their errors in red. */
 // eslint-disable-next-line no-control-regex -- it is control characters that are looked for
-const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]+/g
+const controls = /(?:\u001b\[[0-?]{0,32}[ -/]{0,4}[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f])+/g
 
 /**
  * A URL that can be shown: without user, password, query and fragment, which may hold secrets.
@@ -73,8 +74,8 @@ const withoutUrls = (kept: string, isCut: boolean): string =>
 const more = (text: string, max: number): string => `... (${text.length - max} more characters)`
 
 /**
- * A text from outside that can be shown: bounded, without control characters but tabs and line ends, with marks that are
- * seen (`displayMarks`), its URLs reduced by `displayUrl`.
+ * A text from outside that can be shown: bounded, without control characters (and colours) but tabs and line ends, with marks
+ * that are seen (`displayMarks`), its URLs reduced by `displayUrl`.
  *
  * @since 0.1.0
  * @category redaction

@@ -86,11 +86,9 @@ export interface ConfigProblem {
 
 export const problems = Schema.Array(Schema.Struct({ field: Schema.String, problem: Schema.String }))
 
-/** Of the problems, in a message. */
-const mostShown = 30
-
-/** In words. There are as many as a server likes, or whoever wrote a configuration. */
-export const shownProblems = (all: ReadonlyArray<ConfigProblem>): string =>
-  `${all.slice(0, mostShown).map((_) => `${_.field}: ${_.problem}`).join("; ")}${
-    all.length > mostShown ? `; and ${all.length - mostShown} more` : ""
-  }`
+/** Problems in words. There are as many as a server likes, or whoever wrote a configuration. */
+export const shownProblems = (
+  all: ReadonlyArray<ConfigProblem>,
+  most = 30,
+  shown = ({ field, problem }: ConfigProblem): string => `${field}: ${problem}`
+): string => `${all.slice(0, most).map(shown).join("; ")}${all.length > most ? `; and ${all.length - most} more` : ""}`

@@ -54,6 +54,8 @@ export interface Reader {
   failed(failure: HttpFailure): void
   /** What has to go with it can't be made. */
   unsent(error: McpError.McpError): void
+  /** A socket was given back, which may not be the last one of the request. */
+  gaveBack?(): void
   /** The session works without it. */
   readonly optional?: boolean
   /** Whether the refusal is about the session, and so nothing that other credentials could change. */
@@ -139,6 +141,11 @@ export class Exchange implements HttpListener, Lingering {
     if (error === undefined) return this.failed({ sent: false, reason: "Other", detail: "its proof could not be made" })
     this.finish()
     this.reader.unsent(error)
+  }
+
+  /** Neither it nor one that has taken over has a socket, or waits for anything. */
+  get isOver(): boolean {
+    return this.phase === "over" && this.followed?.isOver !== false
   }
 
   /** Gives back the socket. Nothing is told. Whether the server can't have acted on the request, and never will. */
@@ -291,6 +298,7 @@ export class Exchange implements HttpListener, Lingering {
     this.wire.live.delete(this)
     this.lingers?.remove(this)
     this.lingers = undefined
+    this.reader.gaveBack?.()
   }
 
   private tellRefusal(): void {

@@ -31,7 +31,8 @@ import * as Exchanges from "./exchange.js"
 import { Inbox, shortExcerpt, type Source } from "./inbox.js"
 import * as Losses from "./losses.js"
 import { isEventStream } from "./mediaType.js"
-import { Note, operationOf, tooMany } from "./note.js"
+import { Note, operationOf } from "./note.js"
+import { Outbox } from "./outbox.js"
 import type { Wire } from "./wire.js"
 import * as Wires from "./wire.js"
 
@@ -45,7 +46,7 @@ const operation = "open"
 
 class LegacySse implements MessageTransport, Reader, Source {
   private readonly inbox: Inbox
-  private readonly notes = new Set<Note>()
+  private readonly outbox: Outbox
   private endpoint: string | undefined = undefined
   private version: string | undefined = undefined
   private lost: string | undefined = undefined
@@ -56,6 +57,7 @@ class LegacySse implements MessageTransport, Reader, Source {
 
   constructor(private readonly wire: Wire) {
     this.inbox = new Inbox(wire.events, wire)
+    this.outbox = new Outbox(wire)
     shownAs(this, "MessageTransport", () => ({ server: wire.server, transport: this.kind() }))
   }
 
@@ -121,29 +123,25 @@ class LegacySse implements MessageTransport, Reader, Source {
       else this.wire.events.requestFailed(id, error)
       return
     }
-    const refusal = id === undefined ? tooMany(this.wire, message, this.notes.size) : undefined
-    if (refusal !== undefined) return sent?.(refusal)
-    const note: Note = new Note(this.wire, message, {
+    const options = {
       url: this.endpoint,
       headers: this.headers({ "content-type": "application/json" }),
       sessionId: undefined,
       sessionWorked: () => this.worked,
       onAccepted: () => {
         this.worked = true
-      },
-      onSettled: id === undefined
-        ? (error) => {
-          this.notes.delete(note)
-          sent?.(error)
-        }
-        : (error) => {
-          if (error === undefined || this.wire.closed) return
-          this.inbox.forget(id)
-          this.wire.events.requestFailed(id, error)
-        }
+      }
+    }
+    if (id === undefined) return this.outbox.send(message, { ...options, onSettled: (error) => sent?.(error) })
+    const note: Note = new Note(this.wire, message, {
+      ...options,
+      onSettled: (error) => {
+        if (error === undefined || this.wire.closed) return
+        this.inbox.forget(id)
+        this.wire.events.requestFailed(id, error)
+      }
     })
-    if (id === undefined) this.notes.add(note)
-    else this.inbox.pending.add({ id, answered: () => this.answered(id, note), release: () => note.release() })
+    this.inbox.pending.add({ id, answered: () => this.answered(id, note), release: () => note.release() })
     note.start()
   }
 
@@ -184,16 +182,17 @@ class LegacySse implements MessageTransport, Reader, Source {
   private end(error: McpError.McpError): void {
     if (this.wire.closed) return
     const wasOpen = this.endpoint !== undefined
-    this.stop(() => error)
+    // First: whoever hears of it takes back what was not written, and so knows what the server can't have run.
     if (wasOpen) this.wire.events.closed(error)
-    else this.resume?.(Effect.fail(error))
+    this.stop(() => error)
+    if (!wasOpen) this.resume?.(Effect.fail(error))
   }
 
   private stop(why: (note: Note) => McpError.McpError): void {
     if (this.wire.closed) return
     Wires.stop(this.wire)
     this.inbox.pending.clear()
-    for (const note of this.notes) note.settle(why(note))
+    for (const note of this.outbox.all) note.settle(why(note))
   }
 
   private streamLost(end: StreamEnd, detail: string): McpError.McpError {

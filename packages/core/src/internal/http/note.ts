@@ -28,6 +28,8 @@ export interface NoteOptions {
   readonly onAccepted: () => void
   /** Told once: without an error when the server has accepted it. */
   readonly onSettled: (error: McpError.McpError | undefined) => void
+  /** It holds no socket any more, as far as can be known now. */
+  readonly onGaveBack?: () => void
 }
 
 export class Note implements Reader, Lingering {
@@ -51,11 +53,15 @@ export class Note implements Reader, Lingering {
       : wire.notes[this.operation === "notifications/cancelled" ? "cancelled" : "usual"]
   }
 
+  /** From here on its time is running. */
+  await(): void {
+    this.deadline?.add(this)
+  }
+
   start(): void {
     const { wire } = this
     const body = jsonOf(this.message)
     if (body === undefined) return this.settle(Losses.notJson(wire.server, this.operation))
-    this.deadline?.add(this)
     this.cancelHeaders = Wires.withHeaders(wire, this.operation, this.options.headers, (headers, secrets) => {
       this.secrets = secrets
       this.exchange = new Exchanges.Exchange(
@@ -68,6 +74,20 @@ export class Note implements Reader, Lingering {
       )
       this.exchange.start()
     }, this.settle)
+  }
+
+  /** Its time is over, which it will hear of in this turn. */
+  get isLate(): boolean {
+    return this.deadline !== undefined && this.lingersUntil <= this.wire.timers.steady.now()
+  }
+
+  /** Its sender knows what became of it, and it holds no socket. */
+  get isOver(): boolean {
+    return this.settled && this.exchange?.isOver !== false
+  }
+
+  gaveBack(): void {
+    this.options.onGaveBack?.()
   }
 
   /** A request whose answer has come elsewhere: the rest is read for a second. */
@@ -136,26 +156,6 @@ export class Note implements Reader, Lingering {
       secrets: sessionId === undefined ? this.secrets : [...this.secrets, sessionId]
     }
   }
-}
-
-/** How many may be under way in one session. */
-const maxNotes = 1024
-
-/** Why another one can't be sent while so many are under way. A flood of them has one error, for an error has a stack. */
-export const tooMany = (
-  wire: Wire,
-  message: McpProtocol.JsonRpcMessage,
-  underWay: number
-): McpError.McpError | undefined => {
-  if (underWay < maxNotes) return undefined
-  const operation = operationOf(message)
-  return wire.refusal?.operation === operation ? wire.refusal : wire.refusal = new McpError.LimitExceeded({
-    server: wire.server,
-    operation,
-    executed: "no",
-    limit: "sendBuffer",
-    max: maxNotes
-  })
 }
 
 export const isRequest = (message: McpProtocol.JsonRpcMessage): message is McpProtocol.JsonRpcRequest =>

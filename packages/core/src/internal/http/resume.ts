@@ -128,8 +128,7 @@ export class Resumption implements Reader {
 
   private giveUp(detail: string): void {
     this.over = true
-    this.post.fail(
-      this.post.lost("ResumeFailed", `its stream could not be resumed in ${this.attempts} attempts: ${detail}`)
-    )
+    const tries = this.attempts === 1 ? "1 attempt" : `${this.attempts} attempts`
+    this.post.fail(this.post.lost("ResumeFailed", `its stream could not be resumed in ${tries}: ${detail}`))
   }
 }

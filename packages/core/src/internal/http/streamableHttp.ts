@@ -17,7 +17,8 @@ import { shownAs } from "../shownAs.js"
 import { HttpSession } from "./httpSession.js"
 import { Inbox } from "./inbox.js"
 import * as Losses from "./losses.js"
-import { isRequest, Note, operationOf, tooMany } from "./note.js"
+import { isRequest, type Note, operationOf } from "./note.js"
+import { Outbox } from "./outbox.js"
 import type { PostContext } from "./post.js"
 import { Post } from "./post.js"
 import { ServerStream } from "./serverStream.js"
@@ -35,13 +36,14 @@ class StreamableHttp implements MessageTransport {
   private readonly session: HttpSession
   private readonly inbox: Inbox
   private readonly context: PostContext
-  private readonly notes = new Set<Note>()
+  private readonly outbox: Outbox
   private stream: ServerStream | undefined = undefined
   private onNoteSettled: (() => void) | undefined = undefined
 
   constructor(private readonly wire: Wire) {
     this.session = new HttpSession(wire.target)
     this.inbox = new Inbox(wire.events, wire)
+    this.outbox = new Outbox(wire)
     this.context = { wire, session: this.session, inbox: this.inbox }
     shownAs(this, "MessageTransport", () => ({ server: wire.server, transport: this.kind() }))
   }
@@ -100,16 +102,15 @@ class StreamableHttp implements MessageTransport {
   }
 
   private stop(): void {
-    const notes = [...this.notes]
     Wires.stop(this.wire)
     this.inbox.pending.clear()
-    for (const note of notes) note.settle(Losses.closing(this.wire.server, note.operation, "maybe"))
+    for (const note of this.outbox.all) note.settle(Losses.closing(this.wire.server, note.operation, "maybe"))
   }
 
   /** The server hears first that nobody waits for what it still does. */
   private farewell(atMostMillis: number): Effect.Effect<void> {
     return Effect.async<void>((resume) => {
-      const isOver = () => this.session.lost || ![...this.notes].some(isCancellation)
+      const isOver = () => this.session.lost || !this.outbox.all.some(isCancellation)
       if (isOver()) return resume(Effect.void)
       const cancel = this.wire.timers.after(atMostMillis, () => resume(Effect.void))
       this.onNoteSettled = () => {
@@ -122,10 +123,8 @@ class StreamableHttp implements MessageTransport {
 
   private sendNote(message: McpProtocol.JsonRpcMessage, sent?: (error: McpError.McpError | undefined) => void): void {
     const { session } = this
-    const refusal = tooMany(this.wire, message, this.notes.size)
-    if (refusal !== undefined) return sent?.(refusal)
     const withSession = session.id !== undefined
-    const note: Note = new Note(this.wire, message, {
+    this.outbox.send(message, {
       url: this.wire.target.url,
       headers: session.post,
       sessionId: session.id,
@@ -134,14 +133,11 @@ class StreamableHttp implements MessageTransport {
         if (withSession) session.worked = true
       },
       onSettled: (error) => {
-        this.notes.delete(note)
         // A 404 may be about what it refers to, such as a request that is over: only one to a request ends the session.
         sent?.(error)
         this.onNoteSettled?.()
       }
     })
-    this.notes.add(note)
-    note.start()
   }
 }
 

@@ -33,7 +33,7 @@ export const listAll = <A>(
     const decode = decodePage(field)
     const next = (cursor: string | undefined): Effect.Effect<McpProtocol.Listing<A>, McpError.McpError> =>
       Effect.flatMap(
-        ask(cursor === undefined ? undefined : { cursor }, decode),
+        cursor === undefined ? orNone(method, ask(undefined, decode)) : ask({ cursor }, decode),
         (page) => {
           const problem = listing.add(page)
           if (problem !== undefined) return Effect.fail(problem)
@@ -42,6 +42,15 @@ export const listAll = <A>(
       )
     return next(undefined)
   })
+
+/** There is no capability for templates: many servers announce resources, and have no handler for this list. */
+const orNone = (method: string, first: Effect.Effect<Page, McpError.McpError>): typeof first =>
+  method === "resources/templates/list"
+    ? Effect.catchIf(first, isUnknownMethod, () => Effect.succeed({ items: [], cursor: undefined }))
+    : first
+
+const isUnknownMethod = (error: McpError.McpError): boolean =>
+  error._tag === "RemoteError" && error.code === McpProtocol.ErrorCode.MethodNotFound
 
 type Ask = (
   params: McpProtocol.JsonObject | undefined,

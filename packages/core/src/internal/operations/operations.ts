@@ -126,7 +126,7 @@ export const listResources = (
   )
 
 /**
- * The complete list of resource templates.
+ * The complete list of resource templates. A server that has resources and does not know this request has none.
  *
  * @since 0.1.0
  * @category operations
@@ -216,9 +216,17 @@ export const complete = (
     session,
     "completion/complete",
     "completions",
-    session.info.capabilities.completions,
+    completionsOf(session),
     session.requestWith("completion/complete", params, decodeCompleteResult, options)
   )
+
+/** Before this revision there was no capability of this name: who had prompts or resources could complete for them. */
+const announcesCompletions = "2025-03-26"
+
+const completionsOf = ({ info: { capabilities, protocolVersion } }: Port): unknown => {
+  const { completions, prompts, resources } = capabilities
+  return completions ?? (protocolVersion < announcesCompletions ? prompts ?? resources : undefined)
+}
 
 /**
  * From which level on the server sends log messages.

@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as McpError from "../../McpError.js"
 import type { FailedCall, ToolFailure } from "../../ToolFailure.js"
 import { isOfConfiguration } from "../errors/connecting.js"
-import { where } from "../errors/facts.js"
+import { shownProblems, where } from "../errors/facts.js"
 import { isServer } from "../errors/owners.js"
 import * as Decision from "./decision.js"
 
@@ -198,12 +198,8 @@ const sentence = (text: string): string => {
   return words === "" ? "it does not say more." : /[.!?)]$/.test(words) ? words : `${words}.`
 }
 
-const mostProblems = 8
-
-const problems = (all: ReadonlyArray<McpError.ConfigProblem>): string => {
-  const listed = all.slice(0, mostProblems).map((_) => `${shown(_.field, 96)}: ${shown(_.problem, 160)}`)
-  return all.length <= mostProblems ? listed.join("; ") : `${listed.join("; ")}; and ${all.length - mostProblems} more`
-}
+const problems = (all: ReadonlyArray<McpError.ConfigProblem>): string =>
+  shownProblems(all, 8, ({ field, problem }) => `${shown(field, 96)}: ${shown(problem, 160)}`)
 
 /** The text in the place of an error, or the error. Whoever waits for it is told the usual after a while. */
 export const handle = <R = never, E = never>(

@@ -51,8 +51,11 @@ const decoded = (fragment: string): string | undefined => {
  */
 export class Document {
   readonly root: Part
-  /** Before 2019-09 a reference silenced what stands beside it. Nobody agrees on what such a schema accepts. */
-  readonly silencesSiblings: boolean
+  /**
+   * Before 2019-09 a reference silenced what stands beside it, and nobody agrees on what such a schema accepts. Nor were
+   * there `unevaluatedProperties` and `unevaluatedItems`.
+   */
+  readonly isBefore2019: boolean
   /** What sets a part of the document apart, so that its references are relative to that part. */
   private readonly idKeyword: "$id" | "id"
   reason: string | undefined
@@ -65,7 +68,7 @@ export class Document {
     const draft = typeof dialect === "string"
       ? /^https?:\/\/json-schema\.org\/draft-0([3-7])\//.exec(dialect)?.[1]
       : undefined
-    this.silencesSiblings = draft !== undefined
+    this.isBefore2019 = draft !== undefined
     this.idKeyword = draft === "3" || draft === "4" ? "id" : "$id"
   }
 

@@ -111,6 +111,9 @@ const foreign = new Map<string, (value: unknown) => boolean>([
   ["$recursiveRef", () => false]
 ])
 
+/** Those of them that an older dialect does not know. */
+const since2019 = new Set(["unevaluatedProperties", "unevaluatedItems"])
+
 const bounds = new Map<string, "least" | "greatest" | "same">([
   ["minimum", "greatest"],
   ["exclusiveMinimum", "greatest"],
@@ -166,7 +169,10 @@ export const gather = (
   const underWay = new Set<object>()
   const [only] = parts
   // It sees the names of all that its schema combines: here, all there are.
-  if (parts.length === 1 && facts.isBare && own(only!.schema, "unevaluatedProperties") === false) {
+  if (
+    parts.length === 1 && facts.isBare && !document.isBefore2019 &&
+    own(only!.schema, "unevaluatedProperties") === false
+  ) {
     facts.sealer = only!.schema
   }
   for (const part of parts) {
@@ -198,7 +204,7 @@ const add = (document: Document, facts: Facts, part: Part, path: string, underWa
 
 const addReference = (document: Document, facts: Facts, part: Part, path: string, underWay: Set<object>): boolean => {
   if (!Object.hasOwn(part.schema, "$ref")) return true
-  if (document.silencesSiblings && !isReference(part)) {
+  if (document.isBefore2019 && !isReference(part)) {
     document.refuse(path, `restricts values beside a "$ref", which its dialect ignores`)
     return false
   }
@@ -227,6 +233,7 @@ const addKeywords = (document: Document, facts: Facts, part: Part, path: string)
   for (const key of Object.keys(schema)) {
     const value = schema[key]
     if (key === "unevaluatedProperties" && value === false && facts.sealer === part.schema) continue
+    if (document.isBefore2019 && since2019.has(key)) continue
     const restrictsNothing = foreign.get(key)
     if (restrictsNothing !== undefined) {
       if (restrictsNothing(value)) continue

@@ -14,6 +14,7 @@ import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import type { Socket } from "node:net"
+import type { Writable } from "node:stream"
 import { within } from "../within.js"
 import type * as Environment from "./environment.js"
 import { ProcessGroup } from "./processGroup.js"
@@ -89,7 +90,8 @@ const startsPerRetry = 16
 
 interface Shell {
   readonly child: ChildProcess
-  readonly input: Socket
+  /** On Bun it can't be let go of, and need not be. */
+  readonly input: Writable & Partial<Pick<Socket, "unref">>
   readonly exited: Deferred.Deferred<void>
 }
 
@@ -216,12 +218,12 @@ export class Watchdog {
         stdio: ["pipe", "ignore", "ignore"],
         detached: true
       })
-      const shell: Shell = { child, input: child.stdin as Socket, exited: Deferred.unsafeMake(FiberId.none) }
+      const shell: Shell = { child, input: child.stdin, exited: Deferred.unsafeMake(FiberId.none) }
       child.on("error", () => this.lost(shell))
       child.on("exit", () => this.lost(shell))
       if (child.pid === undefined) return undefined
       shell.input.on("error", () => {})
-      shell.input.unref()
+      shell.input.unref?.()
       child.unref()
       return shell
     } catch {
