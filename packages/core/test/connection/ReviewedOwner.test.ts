@@ -182,6 +182,34 @@ describe("a session that takes its time to close is ready for nobody", () => {
     }))
 })
 
+describe("new credentials", () => {
+  it.scoped("are not listened for after the end, whenever it comes while a channel opens", () =>
+    Effect.gen(function*() {
+      const { server: { channel } } = yield* connect(http)
+      const endedAfter = (turns: number) =>
+        Effect.gen(function*() {
+          const listeners = new Set<() => void>()
+          const followCredentials = (listener: () => void) => {
+            listeners.add(listener)
+            return () => void listeners.delete(listener)
+          }
+          const scope = yield* Scope.make()
+          const connection = yield* Scope.extend(McpConnection.fromChannel({ ...channel, followCredentials }), scope)
+          const opening = yield* Effect.fork(ready(connection))
+          yield* Effect.repeatN(Effect.yieldNow(), turns)
+          yield* Scope.close(scope, Exit.void)
+          yield* Fiber.await(opening)
+          return listeners.size
+        })
+      for (let budget = 10; budget < 20; budget++) {
+        for (let turns = 0; turns < 40; turns++) {
+          const left = yield* Effect.withMaxOpsBeforeYield(endedAfter(turns), budget)
+          assert.strictEqual(left, 0, `after ${turns} turns of ${budget}`)
+        }
+      }
+    }))
+})
+
 describe("the lists that are refreshed because the stream was down", () => {
   it.scoped("are no use of the connection", () =>
     Effect.gen(function*() {

@@ -684,12 +684,19 @@ export class Owner {
 
   private get closeEverything(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.unfollow?.()
-      this.unfollow = undefined
       this.established = false
       this.tries = 0
-      return Effect.zipRight(this.closeSessions, this.sessions.closeChannel)
+      return this.closeSessions.pipe(
+        Effect.zipRight(this.sessions.closeChannel),
+        // A try that is given up may still have opened its channel.
+        Effect.zipRight(Effect.sync(() => this.unfollowCredentials()))
+      )
     })
+  }
+
+  private unfollowCredentials(): void {
+    this.unfollow?.()
+    this.unfollow = undefined
   }
 
   private get closeSessions(): Effect.Effect<void> {
