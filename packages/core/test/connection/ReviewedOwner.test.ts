@@ -261,6 +261,29 @@ describe("the lists that are refreshed because the stream was down", () => {
       assert.deepStrictEqual((yield* server.stats).live, [2])
     }))
 
+  it.scoped("are refreshed, too, if it was down while a new session was asked for them", () =>
+    Effect.gen(function*() {
+      let version = 1
+      const { connection, server } = yield* streaming({
+        handlers: {
+          "tools/list": ({ session }, peer) =>
+            Effect.suspend(() => {
+              const tools = [{ name: `v${version}`, inputSchema: { type: "object" } }]
+              // What it says of the change meanwhile, nobody hears.
+              const reopened = Effect.zipRight(peer.serverStream("down"), peer.serverStream("open"))
+              return Effect.as(session === 2 && version++ === 1 ? reopened : Effect.void, { tools })
+            })
+        }
+      })
+      yield* McpConnection.listTools(connection)
+      yield* server.disconnect()
+      yield* settled
+      const tools = yield* connection.catalog.tools.get
+      assert.deepStrictEqual(tools.items.map((_) => _.name), ["v2"])
+      assert.strictEqual(yield* tagOf(connection), "Ready")
+      assert.strictEqual(yield* count(server, "tools/list"), 3)
+    }))
+
   it.scoped("do not reach the server: Degraded, and a ping", () =>
     Effect.gen(function*() {
       const { connection, server } = yield* failing(refused)
