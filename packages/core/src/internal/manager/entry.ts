@@ -240,6 +240,8 @@ export class Entry {
         onFailure: (cause) => {
           // What was given to us may interrupt itself, which is a failure of the server.
           if (Cause.isInterrupted(cause) && (attempt.aborted || this.over)) {
+            // Its connection, which may have failed by itself, knows no more of it.
+            this.failure = this.failedBefore
             return Effect.asVoid(this.release(this.before))
           }
           const error = Reasons.ofTry(this.name, cause)
