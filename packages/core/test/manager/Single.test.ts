@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { McpError } from "@mcp-runtime/core"
-import { Effect, Fiber } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import {
   assertNothingLeft,
   begun,
@@ -14,6 +14,7 @@ import {
   interrupted,
   isDone,
   over,
+  overInScope,
   pass,
   phases,
   settled,
@@ -85,6 +86,24 @@ describe("McpManager: one server", () => {
       assert.strictEqual(ending(yield* Fiber.join(all)), "success")
       assert.strictEqual(ending(yield* Fiber.join(one)), "success")
       assert.strictEqual((yield* b.server.stats).attempts, 1)
+    }))
+
+  it.scoped("connect, interrupted at any of its turns: either it is done, or what it has opened is closed", () =>
+    Effect.gen(function*() {
+      for (let turns = 0, over = false; !over; turns++) {
+        const a = yield* fake("a")
+        const { end, manager } = yield* overInScope([a])
+        const connecting = yield* Effect.fork(Effect.exit(manager.connect("a")))
+        yield* Effect.repeatN(Effect.yieldNow(), turns)
+        over = yield* isDone(connecting)
+        const exit = yield* interrupted(connecting)
+        assert.strictEqual(
+          yield* phases(manager),
+          Exit.isSuccess(exit) ? "a connected" : "a disconnected",
+          `after ${turns} turns`
+        )
+        yield* end
+      }
     }))
 
   it.scoped("connect, interrupted: what it has opened is closed", () =>

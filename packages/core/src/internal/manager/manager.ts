@@ -310,11 +310,11 @@ class Servers {
     return Effect.gen(this, function*() {
       if (entry.isUp) return
       const begun = entry.attempt === undefined
-      const outcome = Effect.suspend(() => Deferred.await((entry.attempt ?? entry.begin(atOnce, true)).outcome))
-      const error = yield* outcome.pipe(
+      const ended = Effect.suspend(() => Deferred.await((entry.attempt ?? entry.begin(atOnce, true)).outcome)).pipe(
+        Effect.zipLeft(Starting.endings([entry])),
         Effect.onInterrupt(() => begun ? this.undo(new Set([entry])) : Effect.void)
       )
-      yield* Starting.endings([entry])
+      const error = yield* ended
       if (error !== undefined) return yield* Effect.fail(error)
     })
   }
