@@ -205,6 +205,23 @@ describe("list_changed", () => {
       assert.deepStrictEqual([yield* tagOf(connection), (yield* server.stats).attempts], ["Closed", 1])
     }))
 
+  it.scoped("what is told while the server's stream is down is not missed by the first listing, either", () =>
+    Effect.gen(function*() {
+      const { connection, server, tools, world } = yield* changing()
+      yield* ready(connection)
+      const hold = world.hold = yield* Deferred.make<void>()
+      const first = yield* reader(tools.get)
+      yield* server.serverStream("down")
+      world.tools = ["b"]
+      yield* server.serverStream("open")
+      yield* settled
+      yield* Deferred.succeed(hold, undefined)
+      assert.strictEqual(brief(yield* Fiber.join(first)), "a stale")
+      yield* pass(100)
+      assert.strictEqual(brief(yield* tools.current), "b")
+      assert.strictEqual(yield* countOf(server), 2)
+    }))
+
   it.scoped("seven of them are one listing", () =>
     Effect.gen(function*() {
       const { server, tools, world } = yield* changing()

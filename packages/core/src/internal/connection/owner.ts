@@ -709,7 +709,7 @@ export class Owner {
   }
 
   private refreshIn(live: Live): Effect.Effect<void> {
-    return Opening.refresh(live.session, this.catalog).pipe(
+    return Opening.refreshUnheard(live.session, this.catalog).pipe(
       Effect.catchAll((error) => Effect.sync(() => this.hear(live, error))),
       Effect.interruptible,
       Effect.forkIn(live.scope),
