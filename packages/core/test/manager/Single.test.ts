@@ -88,6 +88,24 @@ describe("McpManager: one server", () => {
       assert.strictEqual((yield* b.server.stats).attempts, 1)
     }))
 
+  for (const how of ["connect", "connectAll"] as const) {
+    it.scoped(`${how}: one that is idle after a use, and whose tools nobody has listed, is listed`, () =>
+      Effect.gen(function*() {
+        const a = yield* fake("a", { config: { lifetime: { idle: "1 minute" } } })
+        const manager = yield* over([a])
+        yield* manager.callTool("a", { name: "a" })
+        yield* pass(120_000, 10_000)
+        assert.strictEqual(yield* phases(manager), "a idle")
+        yield* how === "connect" ? manager.connect("a") : manager.connectAll
+        const tools = (yield* manager.status("a")).tools?.items
+        assert.deepStrictEqual(tools?.map((_) => _.name), ["a"])
+        yield* pass(120_000, 10_000)
+        // What is known of one that is idle need not be asked for again.
+        yield* how === "connect" ? manager.connect("a") : manager.connectAll
+        assert.strictEqual((yield* a.server.stats).attempts, 2)
+      }))
+  }
+
   it.scoped("connect, interrupted at any of its turns: either it is done, or what it has opened is closed", () =>
     Effect.gen(function*() {
       for (let turns = 0, over = false; !over; turns++) {

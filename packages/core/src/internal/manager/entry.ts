@@ -111,6 +111,11 @@ export class Entry {
     return this.attempt === undefined && upPhases.has(this.status.phase)
   }
 
+  /** Whether it has nothing more to be connected for: one that is idle after a use may never have been listed. */
+  get isConnected(): boolean {
+    return this.isUp && (this.status.phase !== "idle" || this.tools !== undefined)
+  }
+
   private get catalog(): Internal | undefined {
     return this.opened?.connection.owner.catalog
   }

@@ -211,7 +211,7 @@ class Servers {
   readonly connectAll: Connected = this.exclusively(
     "connect",
     this.beginning(Effect.suspend(() => {
-      const targets = this.entries.filter((_) => _.isUsable && !_.isUp && _.attempt === undefined)
+      const targets = this.entries.filter((_) => _.isUsable && !_.isConnected && _.attempt === undefined)
       return this.connecting(targets, this.entries, this.settings.gate)
     }))
   )
@@ -308,7 +308,7 @@ class Servers {
 
   private connectingOne(entry: Entry): Effect.Effect<void, McpError.McpError> {
     return Effect.gen(this, function*() {
-      if (entry.isUp) return
+      if (entry.isConnected) return
       const begun = entry.attempt === undefined
       const ended = Effect.suspend(() => Deferred.await((entry.attempt ?? entry.begin(atOnce, true)).outcome)).pipe(
         Effect.zipLeft(Starting.endings([entry])),
