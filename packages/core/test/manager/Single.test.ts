@@ -106,6 +106,23 @@ describe("McpManager: one server", () => {
       }))
   }
 
+  for (const how of ["fails", "is interrupted"] as const) {
+    it.scoped(`one that is connected to be listed is idle again where the start of all ${how}`, () =>
+      Effect.gen(function*() {
+        const a = yield* fake("a", { config: { lifetime: { idle: "1 minute" } } })
+        const b = yield* fake("b", { way: how === "fails" ? "refused" : "hangs at start" })
+        const manager = yield* over([a, b], { strict: true })
+        yield* manager.callTool("a", { name: "a" })
+        yield* pass(120_000, 10_000)
+        assert.strictEqual(yield* phases(manager), "a idle, b disconnected")
+        const all = yield* begun(manager.connectAll)
+        assert.isTrue(Exit.isFailure(how === "fails" ? yield* Fiber.join(all) : yield* interrupted(all)))
+        assert.strictEqual(yield* phases(manager), `a idle, b ${how === "fails" ? "failed" : "disconnected"}`)
+        yield* assertNothingLeft(a, b)
+        yield* manager.callTool("a", { name: "a" })
+      }))
+  }
+
   it.scoped("connect, interrupted at any of its turns: either it is done, or what it has opened is closed", () =>
     Effect.gen(function*() {
       for (let turns = 0, over = false; !over; turns++) {

@@ -82,6 +82,8 @@ export class Entry {
   shut = false
   /** Whether it was so before it was connected last. */
   wasShut = false
+  /** Whether nobody used it then. */
+  private wasIdle = false
   private over = false
   private releasing: Deferred.Deferred<void> | undefined = undefined
 
@@ -217,6 +219,7 @@ export class Entry {
     this.attempt = attempt
     this.failedBefore = this.status.error
     this.wasShut = this.shut
+    this.wasIdle = this.status.phase === "idle"
     this.changed()
     let told = false
     const restoring = this.parts.fork(this.restoring(attempt))
@@ -375,11 +378,15 @@ export class Entry {
     return Effect.asVoid(Fiber.interrupt(attempt.fiber))
   })
 
-  /** It was connected, and is not to be. */
-  undone(): void {
-    this.wanted = false
+  /** It was connected, and is not to be: it is left as it was before. */
+  readonly undone: Effect.Effect<void> = Effect.suspend(() => {
+    this.wanted = this.wasIdle
     this.failure = this.failedBefore
-  }
+    const rest = Effect.suspend(() =>
+      this.wasIdle && this.connection !== undefined ? this.connection.rest : Effect.void
+    )
+    return Effect.zipRight(this.release(this.before), rest)
+  })
 
   /** How it was left before the last attempt to connect it. */
   get before(): Leave {

@@ -283,8 +283,7 @@ class Servers {
         yield* entry.settled
         // It has failed, and is closed already.
         if (!entry.wanted && entry.shut === entry.wasShut) return
-        if (entry.wanted) entry.undone()
-        yield* entry.release(entry.before)
+        yield* entry.wanted ? entry.undone : entry.release(entry.before)
       })
     return Effect.uninterruptible(this.inReverse([...begun], back))
   }
