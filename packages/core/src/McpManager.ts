@@ -201,7 +201,7 @@ export interface Manager {
   readonly connectAll: Effect.Effect<ReadonlyArray<string>, McpError.ServersFailed | McpError.ConnectionUnavailable>
   /**
    * Connects one server, or waits for the attempt that is under way. Nothing is to be done for one that is connected, idle, or
-   * comes back by itself. Fails with the server's error, which is also recorded.
+   * comes back by itself, unless it is idle and its tools are not known. Fails with the server's error, which is also recorded.
    */
   readonly connect: (name: string) => Effect.Effect<void, McpError.McpError>
   /**

@@ -277,11 +277,12 @@ const openIn = (
       failed: (detail) => warnings.add("HandlerFailed", detail)
     })
     const serverStream = new Watched<McpTransport.ServerStreamState>("none")
-    const followed: Followed = { by: undefined }
+    const followed: Followed = { by: undefined, wasDown: false }
     const showServerStream = (state: McpTransport.ServerStreamState) => {
       if (state === serverStream.current) return
       serverStream.set(state)
-      followed.by?.serverStream(state)
+      if (followed.by === undefined) followed.wasDown ||= state === "down"
+      else followed.by.serverStream(state)
     }
     const ended = (error: McpError.McpError) => {
       Deferred.unsafeDone(closed, Effect.succeed(error))
@@ -455,6 +456,8 @@ interface Parts {
 
 interface Followed {
   by: SessionListener | undefined
+  /** Whether the server's own stream was down before anybody followed: what was said then was not heard. */
+  wasDown: boolean
 }
 
 const make = (parts: Parts): Supervised => {
@@ -504,6 +507,7 @@ const make = (parts: Parts): Supervised => {
     secrets: () => engine.secrets,
     follow: (listener) => {
       followed.by = listener
+      if (followed.wasDown) listener.serverStream("down")
       listener.serverStream(serverStream.current)
       inbox.follow(listener.notification)
       if (engine.reason !== undefined) listener.ended(engine.reason)

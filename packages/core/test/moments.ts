@@ -10,6 +10,9 @@ const all = process.env["MCP_RUNTIME_SWEEP"] === "all"
 /** Every how manieth moment is tried, of which `sparse` is enough in the normal run. */
 export const strideOf = (sparse: number): number => all ? 1 : sparse
 
+/** How many seeds of a random course are tried. `MODEL_SEEDS` says it, too. */
+export const seedsOf = (few: number, many: number): number => Number(process.env["MODEL_SEEDS"] ?? (all ? many : few))
+
 /** How long all moments of one course may take, in milliseconds. */
 export const sweepTime = all ? 7_200_000 : 120_000
 

@@ -189,6 +189,39 @@ describe("sessions that are lost", () => {
 })
 
 describe("list_changed", () => {
+  it.scoped("who joins the listing that it causes does not connect again what is closed under it", () =>
+    Effect.gen(function*() {
+      const { connection, server, tools, world } = yield* changing()
+      yield* tools.get
+      world.hold = yield* Deferred.make<void>()
+      yield* server.notify(toolsChanged)
+      yield* pass(100)
+      const joined = yield* reader(tools.get)
+      const asking = yield* reader(Effect.flip(tools.refresh))
+      yield* connection.close
+      yield* settled
+      assert.strictEqual(brief(yield* Fiber.join(joined)), "a stale ConnectionClosed")
+      assert.strictEqual((yield* Fiber.join(asking))._tag, "ConnectionClosed")
+      assert.deepStrictEqual([yield* tagOf(connection), (yield* server.stats).attempts], ["Closed", 1])
+    }))
+
+  it.scoped("what is told while the server's stream is down is not missed by the first listing, either", () =>
+    Effect.gen(function*() {
+      const { connection, server, tools, world } = yield* changing()
+      yield* ready(connection)
+      const hold = world.hold = yield* Deferred.make<void>()
+      const first = yield* reader(tools.get)
+      yield* server.serverStream("down")
+      world.tools = ["b"]
+      yield* server.serverStream("open")
+      yield* settled
+      yield* Deferred.succeed(hold, undefined)
+      assert.strictEqual(brief(yield* Fiber.join(first)), "a stale")
+      yield* pass(100)
+      assert.strictEqual(brief(yield* tools.current), "b")
+      assert.strictEqual(yield* countOf(server), 2)
+    }))
+
   it.scoped("seven of them are one listing", () =>
     Effect.gen(function*() {
       const { server, tools, world } = yield* changing()

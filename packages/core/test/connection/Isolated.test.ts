@@ -225,6 +225,23 @@ describe("isolated replays", () => {
       assert.deepStrictEqual([tagOf(exit), errorOf(exit).executed], ["ConnectFailed", "maybe"])
     }))
 
+  for (
+    const [how, start] of [["dies", Effect.dieMessage("scripted")], ["interrupts itself", Effect.interrupt]] as const
+  ) {
+    it.scoped(`a set-up that ${how} is a failure of it, which the caller neither dies of nor is interrupted by`, () =>
+      Effect.gen(function*() {
+        const server = yield* ScriptedServer.make({
+          config: isolated(),
+          tools: hangs,
+          start: (n) => n > 1 ? start : Effect.void
+        })
+        const connection = yield* McpConnection.fromChannel(server.channel, { retry: openAi(1) })
+        const exit = yield* run(McpConnection.callTool(connection, { name: "t" }, always))
+        assert.deepStrictEqual([tagOf(exit), errorOf(exit).executed], ["HandshakeFailed", "maybe"])
+        yield* closesFor(server, [1])
+      }))
+  }
+
   for (const hung of ["start", "initialize"] as const) {
     it.scoped(`a set-up that hangs in ${hung} is one replay, and the budget goes on`, () =>
       Effect.gen(function*() {

@@ -6,27 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { McpConfig, McpConnection, McpError, type McpTransport } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { type Clock, Effect, Exit, Fiber, Scope, TestClock } from "effect"
+import { type Random, randomOf } from "../random.js"
 import { expired, http, inMemory, refused, settled, stdio, unauthorized } from "./kit.js"
-
-/** Numbers at random that are the same each time (mulberry32). */
-const randomOf = (seed: number) => {
-  let state = seed
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
-  const below = (n: number) => Math.floor(next() * n)
-  /** Each of them as often as its weight says. */
-  const pick = <A>(...choices: ReadonlyArray<readonly [weight: number, value: A]>): A => {
-    let left = next() * choices.reduce((sum, [weight]) => sum + weight, 0)
-    return (choices.find(([weight]) => (left -= weight) < 0) ?? choices.at(-1)!)[1]
-  }
-  return { below, pick }
-}
-
-type Random = ReturnType<typeof randomOf>
 
 const lost = new McpError.ResponseLost({
   server: "scripted",

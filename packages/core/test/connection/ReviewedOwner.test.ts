@@ -182,6 +182,34 @@ describe("a session that takes its time to close is ready for nobody", () => {
     }))
 })
 
+describe("new credentials", () => {
+  it.scoped("are not listened for after the end, whenever it comes while a channel opens", () =>
+    Effect.gen(function*() {
+      const { server: { channel } } = yield* connect(http)
+      const endedAfter = (turns: number) =>
+        Effect.gen(function*() {
+          const listeners = new Set<() => void>()
+          const followCredentials = (listener: () => void) => {
+            listeners.add(listener)
+            return () => void listeners.delete(listener)
+          }
+          const scope = yield* Scope.make()
+          const connection = yield* Scope.extend(McpConnection.fromChannel({ ...channel, followCredentials }), scope)
+          const opening = yield* Effect.fork(ready(connection))
+          yield* Effect.repeatN(Effect.yieldNow(), turns)
+          yield* Scope.close(scope, Exit.void)
+          yield* Fiber.await(opening)
+          return listeners.size
+        })
+      for (let budget = 10; budget < 20; budget++) {
+        for (let turns = 0; turns < 40; turns++) {
+          const left = yield* Effect.withMaxOpsBeforeYield(endedAfter(turns), budget)
+          assert.strictEqual(left, 0, `after ${turns} turns of ${budget}`)
+        }
+      }
+    }))
+})
+
 describe("the lists that are refreshed because the stream was down", () => {
   it.scoped("are no use of the connection", () =>
     Effect.gen(function*() {
@@ -231,6 +259,29 @@ describe("the lists that are refreshed because the stream was down", () => {
       assert(state._tag === "Ready")
       assert.strictEqual(state.generation, 2)
       assert.deepStrictEqual((yield* server.stats).live, [2])
+    }))
+
+  it.scoped("are refreshed, too, if it was down while a new session was asked for them", () =>
+    Effect.gen(function*() {
+      let version = 1
+      const { connection, server } = yield* streaming({
+        handlers: {
+          "tools/list": ({ session }, peer) =>
+            Effect.suspend(() => {
+              const tools = [{ name: `v${version}`, inputSchema: { type: "object" } }]
+              // What it says of the change meanwhile, nobody hears.
+              const reopened = Effect.zipRight(peer.serverStream("down"), peer.serverStream("open"))
+              return Effect.as(session === 2 && version++ === 1 ? reopened : Effect.void, { tools })
+            })
+        }
+      })
+      yield* McpConnection.listTools(connection)
+      yield* server.disconnect()
+      yield* settled
+      const tools = yield* connection.catalog.tools.get
+      assert.deepStrictEqual(tools.items.map((_) => _.name), ["v2"])
+      assert.strictEqual(yield* tagOf(connection), "Ready")
+      assert.strictEqual(yield* count(server, "tools/list"), 3)
     }))
 
   it.scoped("do not reach the server: Degraded, and a ping", () =>

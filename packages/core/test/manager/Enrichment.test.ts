@@ -2,7 +2,7 @@
  * What servers offer beside their tools: read in the background, delaying and harming nothing. And what is logged.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { CatalogStore, type McpProtocol } from "@mcp-runtime/core"
+import { CatalogStore, McpError, type McpProtocol } from "@mcp-runtime/core"
 import type * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { RpcError } from "@mcp-runtime/testing/ScriptedServer"
 import { Effect, Fiber, Layer } from "effect"
@@ -164,6 +164,21 @@ describe("McpManager: enrichment", () => {
         const rest = (yield* asked(server)).filter((_) => !_.startsWith("tools/"))
         assert.sameMembers(rest, [...others, "resources/subscribe"], name)
       }
+    }))
+
+  it.scoped("what failed is no reason to connect a server that is idle by the time it would be asked for again", () =>
+    Effect.gen(function*() {
+      const unavailable = new McpError.HttpError({ server: "a", operation: "x", executed: "no", status: 503, body: "" })
+      const a = yield* rich(
+        "a",
+        { "prompts/list": () => Effect.fail(unavailable) },
+        { config: { lifetime: { idle: "10 millis" } } }
+      )
+      const manager = yield* over([a])
+      yield* manager.connectAll
+      yield* pass(2500, 25)
+      assert.strictEqual(yield* phases(manager), "a idle")
+      assert.strictEqual((yield* a.server.stats).attempts, 1)
     }))
 
   it.scoped("it ends with the server", () =>

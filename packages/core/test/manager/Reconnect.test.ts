@@ -206,6 +206,22 @@ describe("McpManager: reconnect", () => {
       assert.strictEqual((yield* views(manager)).errors, "")
     }))
 
+  it.scoped("one that has failed by itself is still known to have when its reconnection is interrupted", () =>
+    Effect.gen(function*() {
+      const a = yield* fake("a", { way: "refused" })
+      const manager = yield* over([a])
+      // Nobody but its first use has connected it.
+      yield* Effect.flip(manager.callTool("a", { name: "a" }, { replay: "never" }))
+      const failed = { failed: "a", errors: "a ConnectFailed", phases: "a failed" }
+      assert.deepInclude(yield* views(manager), failed)
+      a.way = "hangs at start"
+      const reconnecting = yield* begun(manager.reconnect())
+      yield* Fiber.interrupt(reconnecting)
+      assert.deepInclude(yield* views(manager), failed)
+      a.way = "works"
+      assert.deepStrictEqual(yield* manager.reconnect(), ["a"])
+    }))
+
   it.scoped("one that comes back by itself is active meanwhile, and is not reconnected", () =>
     Effect.gen(function*() {
       const a = yield* fake("a")

@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { McpError } from "@mcp-runtime/core"
-import { Effect, Fiber } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import {
   assertNothingLeft,
   begun,
@@ -14,6 +14,7 @@ import {
   interrupted,
   isDone,
   over,
+  overInScope,
   pass,
   phases,
   settled,
@@ -85,6 +86,59 @@ describe("McpManager: one server", () => {
       assert.strictEqual(ending(yield* Fiber.join(all)), "success")
       assert.strictEqual(ending(yield* Fiber.join(one)), "success")
       assert.strictEqual((yield* b.server.stats).attempts, 1)
+    }))
+
+  for (const how of ["connect", "connectAll"] as const) {
+    it.scoped(`${how}: one that is idle after a use, and whose tools nobody has listed, is listed`, () =>
+      Effect.gen(function*() {
+        const a = yield* fake("a", { config: { lifetime: { idle: "1 minute" } } })
+        const manager = yield* over([a])
+        yield* manager.callTool("a", { name: "a" })
+        yield* pass(120_000, 10_000)
+        assert.strictEqual(yield* phases(manager), "a idle")
+        yield* how === "connect" ? manager.connect("a") : manager.connectAll
+        const tools = (yield* manager.status("a")).tools?.items
+        assert.deepStrictEqual(tools?.map((_) => _.name), ["a"])
+        yield* pass(120_000, 10_000)
+        // What is known of one that is idle need not be asked for again.
+        yield* how === "connect" ? manager.connect("a") : manager.connectAll
+        assert.strictEqual((yield* a.server.stats).attempts, 2)
+      }))
+  }
+
+  for (const how of ["fails", "is interrupted"] as const) {
+    it.scoped(`one that is connected to be listed is idle again where the start of all ${how}`, () =>
+      Effect.gen(function*() {
+        const a = yield* fake("a", { config: { lifetime: { idle: "1 minute" } } })
+        const b = yield* fake("b", { way: how === "fails" ? "refused" : "hangs at start" })
+        const manager = yield* over([a, b], { strict: true })
+        yield* manager.callTool("a", { name: "a" })
+        yield* pass(120_000, 10_000)
+        assert.strictEqual(yield* phases(manager), "a idle, b disconnected")
+        const all = yield* begun(manager.connectAll)
+        assert.isTrue(Exit.isFailure(how === "fails" ? yield* Fiber.join(all) : yield* interrupted(all)))
+        assert.strictEqual(yield* phases(manager), `a idle, b ${how === "fails" ? "failed" : "disconnected"}`)
+        yield* assertNothingLeft(a, b)
+        yield* manager.callTool("a", { name: "a" })
+      }))
+  }
+
+  it.scoped("connect, interrupted at any of its turns: either it is done, or what it has opened is closed", () =>
+    Effect.gen(function*() {
+      for (let turns = 0, over = false; !over; turns++) {
+        const a = yield* fake("a")
+        const { end, manager } = yield* overInScope([a])
+        const connecting = yield* Effect.fork(Effect.exit(manager.connect("a")))
+        yield* Effect.repeatN(Effect.yieldNow(), turns)
+        over = yield* isDone(connecting)
+        const exit = yield* interrupted(connecting)
+        assert.strictEqual(
+          yield* phases(manager),
+          Exit.isSuccess(exit) ? "a connected" : "a disconnected",
+          `after ${turns} turns`
+        )
+        yield* end
+      }
     }))
 
   it.scoped("connect, interrupted: what it has opened is closed", () =>

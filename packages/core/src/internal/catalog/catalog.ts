@@ -80,6 +80,11 @@ export class Internal implements Catalog.Catalog {
     for (const kind of this.shelves.hear(notification)) this[kind].heard()
   }
 
+  /** What the server has said meanwhile was not heard: a list that is being read for the first time is to be read again. */
+  unheard(): void {
+    for (const list of this.all) list.unheard()
+  }
+
   /** The tools, from the server, to connect it. Whoever waits for them at once shares one listing. */
   get readTools(): Effect.Effect<Catalog.Snapshot<McpProtocol.Tool>, McpError.McpError> {
     return this.tools.read(true)

@@ -228,6 +228,13 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
     else this.heardAt = this.shelf.generation
   }
 
+  /** The server may have said so, and was not heard. What was listed before is listed again by who knows of it. */
+  unheard(): void {
+    if (this.shelf.isListed) return
+    this.shelf.outdate()
+    this.heard()
+  }
+
   private relistSoon(): void {
     this.changed ??= new Debounce(this.parts.debounce, this.parts.clock)
     const relisting = this.changed.heard(Effect.suspend(() => this.relist()))
@@ -241,11 +248,17 @@ export class KeptList<K extends Kind> implements Catalog.List<Catalog.Items[K]> 
     const { source } = this.parts
     const listing = source.relist === undefined
       ? this.listing(() => source.list(this.kind))
-      // Who has come meanwhile has it listed as for anybody.
-      : Effect.mapError(this.listing(() => source.relist!(this.kind)), (): Unread => notNow)
+      // Who has come meanwhile has it listed as for anybody, unless that is over.
+      : Effect.mapError(
+        this.listing(() => source.relist!(this.kind)),
+        (error): Unread => isClosing(error) ? error : notNow
+      )
     return this.flights.join(generation, listing)
   }
 }
+
+const isClosing = (error: Unlisted): boolean =>
+  error !== notNow && error._tag === "ConnectionClosed" && error.reason === "Closing"
 
 const someOf = (names: ReadonlyArray<string>, what: string): ReadonlyArray<string> => {
   if (names.length === 0) return []

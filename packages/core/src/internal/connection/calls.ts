@@ -164,12 +164,17 @@ export class Calls {
       }
       if (errors.some((error) => error.executed === "maybe")) call.executedMaybe = true
       const next = Effect.suspend(() =>
-        call.era === this.owner.era
+        call.era === this.owner.era && !this.isLeft(call)
           ? Effect.zipRight(this.replaying(call, errors[0]!, delay), aside ? this.runAside(call) : this.again(call))
           : this.giveUp(call, cause)
       )
       return delay === 0 ? next : Effect.zipRight(this.pause(delay), next)
     })
+  }
+
+  /** What nobody waits for is no reason to connect a server that nobody uses any more. */
+  private isLeft<A>({ operation: { options } }: Call<A>): boolean {
+    return isUnattended(options) && this.owner.live === undefined && this.owner.state._tag === "Idle"
   }
 
   /** Counts it when it is sent again, which may be never: it may be interrupted before, or the connection closed. */

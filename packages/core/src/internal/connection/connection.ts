@@ -102,11 +102,18 @@ export const make = (
           told: (kind, error) => Operations.countListing(meter, kind, error),
           // It is no reason to connect, nor a use of the connection.
           relist: (kind) =>
-            Effect.suspend(() =>
-              owner.live === undefined
-                ? Effect.succeed(undefined)
-                : Opening.relist(owner.live, kind, (live, error) => owner.hear(live, error))
-            )
+            Effect.suspend(() => {
+              const { era, live } = owner
+              if (live === undefined) return Effect.succeed(undefined)
+              return Effect.flatMap(
+                Opening.relist(live, kind, (live, error) => owner.hear(live, error)),
+                // Who has come meanwhile does not outlast a close.
+                (listing) =>
+                  listing === undefined && era !== owner.era
+                    ? Effect.fail(owner.closing(`${kind}/list`))
+                    : Effect.succeed(listing)
+              )
+            })
         },
         options.catalog,
         observer

@@ -117,6 +117,16 @@ export const refresh = (
     ))
   })
 
+/** The same where the server could not be heard for a while. */
+export const refreshUnheard = (
+  session: McpSession.McpSession,
+  catalog: Catalog.Internal
+): Effect.Effect<void, McpError.McpError> =>
+  Effect.suspend(() => {
+    catalog.unheard()
+    return refresh(session, catalog)
+  })
+
 /** A complete listing, which the catalogue remembers. */
 const list = (
   session: McpSession.McpSession,

@@ -516,11 +516,18 @@ export class Owner {
 
   private get closeEverything(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.unfollow?.()
-      this.unfollow = undefined
       this.tries.reset()
-      return Effect.zipRight(this.closeSessions, this.sessions.closeChannel)
+      return this.closeSessions.pipe(
+        Effect.zipRight(this.sessions.closeChannel),
+        // A try that is given up may still have opened its channel.
+        Effect.zipRight(Effect.sync(() => this.unfollowCredentials()))
+      )
     })
+  }
+
+  private unfollowCredentials(): void {
+    this.unfollow?.()
+    this.unfollow = undefined
   }
 
   private get closeSessions(): Effect.Effect<void> {
@@ -533,7 +540,7 @@ export class Owner {
   }
 
   private refreshIn(live: Live): Effect.Effect<void> {
-    return Opening.refresh(live.session, this.catalog).pipe(
+    return Opening.refreshUnheard(live.session, this.catalog).pipe(
       Effect.catchAll((error) => Effect.sync(() => this.hear(live, error))),
       Effect.interruptible,
       Effect.forkIn(live.scope),

@@ -30,7 +30,7 @@ export interface Signs {
 /** Told synchronously, from the first moment on what is known by then. All of it is total. */
 export interface SessionListener {
   readonly notification: (notification: McpProtocol.Notification) => void
-  /** The state of the server's own stream, and each change. */
+  /** The state of the server's own stream, and each change. If it was down before, that first. */
   readonly serverStream: (state: McpTransport.ServerStreamState) => void
   readonly ended: (error: McpError.McpError) => void
 }

@@ -83,6 +83,8 @@ export class Entry {
   shut = false
   /** Whether it was so before it was connected last. */
   wasShut = false
+  /** Whether nobody used it then. */
+  private wasIdle = false
   private over = false
   private releasing: Deferred.Deferred<void> | undefined = undefined
 
@@ -110,6 +112,11 @@ export class Entry {
   /** Whether it works, or will again by itself. */
   get isUp(): boolean {
     return this.attempt === undefined && upPhases.has(this.status.phase)
+  }
+
+  /** Whether it has nothing more to be connected for: one that is idle after a use may never have been listed. */
+  get isConnected(): boolean {
+    return this.isUp && (this.status.phase !== "idle" || this.tools !== undefined)
   }
 
   private get catalog(): Internal | undefined {
@@ -213,6 +220,7 @@ export class Entry {
     this.attempt = attempt
     this.failedBefore = this.status.error
     this.wasShut = this.shut
+    this.wasIdle = this.status.phase === "idle"
     this.changed()
     let told = false
     const restoring = this.parts.fork(this.restoring(attempt))
@@ -241,6 +249,8 @@ export class Entry {
         onFailure: (cause) => {
           // What was given to us may interrupt itself, which is a failure of the server.
           if (Cause.isInterrupted(cause) && (attempt.aborted || this.over)) {
+            // Its connection, which may have failed by itself, knows no more of it.
+            this.failure = this.failedBefore
             return Effect.asVoid(this.release(this.before))
           }
           const error = Reasons.ofTry(this.name, cause)
@@ -363,11 +373,15 @@ export class Entry {
     return Effect.asVoid(Fiber.interrupt(attempt.fiber))
   })
 
-  /** It was connected, and is not to be. */
-  undone(): void {
-    this.wanted = false
+  /** It was connected, and is not to be: it is left as it was before. */
+  readonly undone: Effect.Effect<void> = Effect.suspend(() => {
+    this.wanted = this.wasIdle
     this.failure = this.failedBefore
-  }
+    const rest = Effect.suspend(() =>
+      this.wasIdle && this.connection !== undefined ? this.connection.rest : Effect.void
+    )
+    return Effect.zipRight(this.release(this.before), rest)
+  })
 
   /** How it was left before the last attempt to connect it. */
   get before(): Leave {

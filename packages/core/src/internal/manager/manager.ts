@@ -211,7 +211,7 @@ class Servers {
   readonly connectAll: Connected = this.exclusively(
     "connect",
     this.beginning(Effect.suspend(() => {
-      const targets = this.entries.filter((_) => _.isUsable && !_.isUp && _.attempt === undefined)
+      const targets = this.entries.filter((_) => _.isUsable && !_.isConnected && _.attempt === undefined)
       return this.connecting(targets, this.entries, this.settings.gate)
     }))
   )
@@ -283,8 +283,7 @@ class Servers {
         yield* entry.settled
         // It has failed, and is closed already.
         if (!entry.wanted && entry.shut === entry.wasShut) return
-        if (entry.wanted) entry.undone()
-        yield* entry.release(entry.before)
+        yield* entry.wanted ? entry.undone : entry.release(entry.before)
       })
     return Effect.uninterruptible(this.inReverse([...begun], back))
   }
@@ -308,13 +307,13 @@ class Servers {
 
   private connectingOne(entry: Entry): Effect.Effect<void, McpError.McpError> {
     return Effect.gen(this, function*() {
-      if (entry.isUp) return
+      if (entry.isConnected) return
       const begun = entry.attempt === undefined
-      const outcome = Effect.suspend(() => Deferred.await((entry.attempt ?? entry.begin(atOnce, true)).outcome))
-      const error = yield* outcome.pipe(
+      const ended = Effect.suspend(() => Deferred.await((entry.attempt ?? entry.begin(atOnce, true)).outcome)).pipe(
+        Effect.zipLeft(Starting.endings([entry])),
         Effect.onInterrupt(() => begun ? this.undo(new Set([entry])) : Effect.void)
       )
-      yield* Starting.endings([entry])
+      const error = yield* ended
       if (error !== undefined) return yield* Effect.fail(error)
     })
   }

@@ -94,10 +94,56 @@ const simulated = async <A, E>(
   return { exit, millis: clock.now, tasks: scheduler.count }
 }
 
+/** The same for a test that lets time pass itself, and looks when nothing more happens. */
+export class Laboratory {
+  readonly clock = new Virtual()
+  private readonly scheduler: Steps
+  private readonly looking: Array<() => void> = []
+
+  /** `tasks`: how often fibers may be run. */
+  constructor(tasks: number) {
+    this.scheduler = new Steps(tasks)
+  }
+
+  /** Everything has happened that needs no time. */
+  readonly settled: Effect.Effect<void> = Effect.async((resume) => void this.looking.push(() => resume(Effect.void)))
+
+  /** Whatever happens meanwhile has its own moment. */
+  pass(millis: number): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const end = this.clock.now + millis
+      const onward: Effect.Effect<void> = Effect.suspend(() => {
+        if (this.clock.jump(end)) return Effect.zipRight(this.settled, onward)
+        this.clock.now = end
+        return Effect.void
+      })
+      return Effect.zipRight(this.settled, onward)
+    })
+  }
+
+  async run<A, E>(effect: Effect.Effect<A, E>): Promise<Exit.Exit<A, E>> {
+    const fiber = Effect.runFork(Effect.withClock(effect, this.clock), { scheduler: this.scheduler })
+    let exit: Exit.Exit<A, E> | undefined
+    fiber.addObserver((_) => {
+      exit = _
+    })
+    for (;;) {
+      this.scheduler.drain()
+      for (let i = 0; i < microtasks; i++) await undefined
+      if (!this.scheduler.isIdle) continue
+      const look = this.looking.shift()
+      if (look !== undefined) look()
+      else if (exit !== undefined) return exit
+      else throw new Error("it hangs: nobody looks, and no time passes")
+    }
+  }
+}
+
 /** How many turns what is queued for the end of a task may take. */
 const microtasks = 8
 
-class Steps implements Scheduler.Scheduler {
+/** Runs what is due in order, and counts. */
+export class Steps implements Scheduler.Scheduler {
   private readonly tasks = new Scheduler.PriorityBuckets()
   count = 0
 
@@ -136,7 +182,8 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-class Virtual implements Clock.Clock {
+/** A clock that jumps. */
+export class Virtual implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   private readonly sleepers = new Set<Sleeper>()
   now = 0
@@ -170,11 +217,11 @@ class Virtual implements Clock.Clock {
     })
   }
 
-  /** To the next sleeper, if there is one that wakes at all. */
-  jump(): boolean {
+  /** To the next sleeper, if there is one that wakes at all, and not later. */
+  jump(latest = Number.MAX_VALUE): boolean {
     let next: Sleeper | undefined
     for (const sleeper of this.sleepers) if (next === undefined || sleeper.at < next.at) next = sleeper
-    if (next === undefined || next.at === Number.POSITIVE_INFINITY) return false
+    if (next === undefined || next.at > latest) return false
     this.now = next.at
     next.wake()
     return true
