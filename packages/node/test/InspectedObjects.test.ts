@@ -79,7 +79,13 @@ describe("what is shown of an object that is printed", () => {
 
   it.effect("configurations that the library has made of others: as these", () =>
     Effect.gen(function*() {
-      const eager = { name: "files", transport: "stdio", command: "serve", args: ["--token", secret], lifetime: "eager" }
+      const eager = {
+        name: "files",
+        transport: "stdio",
+        command: "serve",
+        args: ["--token", secret],
+        lifetime: "eager"
+      }
       const manager = yield* McpManager.make({ servers: [eager as never] })
       assert.notInclude(printed((yield* manager.connection("files")).config), "CANARY")
       const expanding = yield* McpConfig.decode({
