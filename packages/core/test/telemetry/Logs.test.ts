@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CatalogStore, McpManager, ToolApproval, ToolFilter, Toolset } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Cause, Effect, Either, HashMap, Layer, Logger, LogLevel, TestClock } from "effect"
+import { Cause, Effect, Either, HashMap, Layer, Logger, LogLevel, Redacted, TestClock } from "effect"
 import { connect, echo, expired, pass, refused, settled, stdio } from "../connection/kit.js"
 import * as Kit from "../toolset/kit.js"
 import { knowing } from "./kit.js"
@@ -94,8 +94,13 @@ describe("what an operator is told of a connection", () => {
     Effect.gen(function*() {
       const { keeping, lines, steps } = logged()
       yield* Effect.gen(function*() {
-        const { connection } = yield* connect(stdio, {
-          start: (n) => n === 3 ? Effect.void : Effect.die(new TypeError("dispatch is not a function"))
+        const { connection } = yield* connect({ ...stdio, env: { TOKEN: Redacted.make("CANARY-TOKEN") } }, {
+          start: (n) =>
+            n === 3
+              ? Effect.void
+              : Effect.die(
+                new TypeError("dispatch is not a function: https://ada:canary@host/?key=canary with CANARY-TOKEN")
+              )
         })
         for (const _ of [1, 2]) {
           const error = yield* Effect.flip(echo(connection, { replay: "never" }))
@@ -107,7 +112,8 @@ describe("what an operator is told of a connection", () => {
       }).pipe(keeping)
       assert.deepStrictEqual(steps().filter((_) => _.endsWith(" died")), ["ERROR died", "ERROR died"])
       const died = lines.find(({ level }) => level === "ERROR")!
-      assert.include(died.cause, "TypeError: dispatch is not a function")
+      assert.include(died.text, "TypeError: dispatch is not a function: https://host/ with <redacted>")
+      assert.notMatch(died.text + died.cause, /canary/i)
       assert.deepInclude(died.annotations, { "mcp.server": "scripted", "mcp.operation": "connection" })
     }))
 

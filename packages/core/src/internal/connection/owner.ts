@@ -36,6 +36,7 @@ import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import type * as Catalog from "../catalog/catalog.js"
+import { spellingsIn } from "../config/printed.js"
 import * as Errors from "../engine/errors.js"
 import type { Hub } from "../hub.js"
 import { Steady } from "../steady.js"
@@ -368,7 +369,7 @@ export class Owner {
     if (!this.sessions.take(attempt)) return Effect.void
     if (Exit.isSuccess(exit)) return this.onOpened(exit.value)
     const { cause } = exit
-    const told = Cause.isDie(cause) ? this.tell.died(cause) : Effect.void
+    const told = Cause.isDie(cause) ? this.tell.died(cause, () => spellingsIn(this.config)) : Effect.void
     return Effect.zipRight(told, this.tries.failed(Reasons.ofTry(this.server, cause)))
   }
 
