@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { CatalogStore, McpManager, ToolApproval, ToolFilter, Toolset } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
 import { Cause, Effect, Either, HashMap, Layer, Logger, LogLevel, Redacted, TestClock } from "effect"
-import { connect, echo, expired, pass, refused, settled, stdio } from "../connection/kit.js"
+import { connect, echo, expired, http, pass, refused, settled, stdio } from "../connection/kit.js"
+import { lost, openAi } from "../connection/replayKit.js"
 import * as Kit from "../toolset/kit.js"
 import { knowing } from "./kit.js"
 
@@ -89,6 +90,28 @@ describe("what an operator is told of a connection", () => {
       }).pipe(keeping)
       assert.deepStrictEqual(steps(), ["DEBUG connecting", "DEBUG ready", "INFO lost", "INFO back"])
     }))
+
+  for (
+    const [how, start] of [["dies", Effect.dieMessage("scripted")], ["interrupts itself", Effect.interrupt]] as const
+  ) {
+    it.scoped(`a session that ${how} while it is opened is told of, also one of a single call`, () =>
+      Effect.gen(function*() {
+        const { keeping, steps } = logged()
+        const died = () => steps().filter((_) => _ === "ERROR died").length
+        yield* Effect.gen(function*() {
+          const first = yield* connect(stdio, { start: () => start })
+          yield* Effect.flip(echo(first.connection, { replay: "never" }))
+          assert.strictEqual(died(), 1)
+          const { connection } = yield* connect({ ...http, recovery: "isolated" }, {
+            start: (n) => n > 1 ? start : Effect.void,
+            tools: [{ name: "echo", call: () => Effect.fail(lost) }]
+          }, { retry: openAi(1) })
+          const error = yield* Effect.flip(echo(connection, { replay: "always" }))
+          assert.include(error.message, "the log says of what")
+          assert.strictEqual(died(), 2)
+        }).pipe(keeping)
+      }))
+  }
 
   it.scoped("what the opening of a session died of is told once, until there is one", () =>
     Effect.gen(function*() {
