@@ -213,6 +213,13 @@ const table: ReadonlyArray<
   ["a proxy", new McpError.ConnectFailed({ ...connect, reason: "Proxy" }), {}, /proxy/, /"proxy" of "docs"/],
   ["anything else", new McpError.ConnectFailed({ ...connect, reason: "Other" }), {}, /could not be sent/, /Try again/],
   [
+    "no file left to open",
+    new McpError.ConnectFailed({ ...connect, reason: "Other", code: "EMFILE" }),
+    {},
+    /could not be sent/,
+    /ulimit -n/
+  ],
+  [
     "self-signed",
     tls("DEPTH_ZERO_SELF_SIGNED_CERT"),
     { findings: [{ _tag: "Certificate", subject: "me", issuer: "me", names: "localhost", validTo: "Nov 1 2030" }] },

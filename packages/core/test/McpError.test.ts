@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { McpConfig, McpError, RequestLimit, RetryPolicy, ToolApproval, ToolFilter, Toolset } from "@mcp-runtime/core"
 import { Effect, FastCheck, Schema } from "effect"
+import * as Reasons from "../src/internal/connection/reasons.js"
 import * as Owners from "../src/internal/errors/owners.js"
 
 const about = { server: "files", operation: "tools/call", executed: "maybe" } as const
@@ -210,7 +211,10 @@ const samples: ReadonlyArray<readonly [McpError.McpError, ReadonlyArray<string>]
   ...unknownOutcomes.map((error) =>
     [
       new McpError.OutcomeUnknown({ ...about, error }),
-      ["the outcome is unknown: it may have been executed, so it was not sent again; to do: ", `. ${error.message}`]
+      [
+        "the outcome is unknown: it may have been executed, so it was not sent again; to do: ",
+        `. ${McpError.whatHappened(error)}`
+      ]
     ] as const
   )
 ]
@@ -258,6 +262,44 @@ describe("what an error is about", () => {
       "retry policy",
       "MCP server without a name"
     ])
+  })
+})
+
+describe("what to do", () => {
+  const todosOf = ({ message }: McpError.McpError) => message.split("; to do: ").slice(1).map((_) => _.split(". ")[0])
+  const looked = "find out whether it has run, before you send it again"
+
+  it("is said once where an outcome is unknown, and beside what the error inside needs", () => {
+    const said = unknownOutcomes.map((error) => todosOf(new McpError.OutcomeUnknown({ ...about, error })))
+    for (const todos of said) {
+      assert.strictEqual(todos[0], looked)
+      assert.strictEqual(new Set(todos).size, todos.length, todos.join(" | "))
+    }
+    const closed = new McpError.ConnectionClosed({ ...about, reason: "Reset", detail: "it was reset" })
+    const unknown = new McpError.OutcomeUnknown({ ...about, error: closed })
+    assert.deepStrictEqual(todosOf(unknown), [looked])
+    assert.notInclude(McpError.whatHappened(new McpError.ServersFailed({ ...about, errors: [unknown] })), "to do:")
+  })
+
+  it("is not to try again what may have run", () => {
+    const busy = (executed: McpError.Executed) =>
+      todosOf(new McpError.HttpError({ ...about, executed, status: 503, retryAfterMillis: 1000, body: "busy" }))
+    assert.deepStrictEqual(busy("no"), ["try again later"])
+    assert.deepStrictEqual(busy("maybe"), [looked])
+  })
+
+  it("is about what is wrong: files of this machine, a defect of the application, credentials that are there", () => {
+    const connect = {
+      ...about,
+      executed: "no",
+      reason: "Other",
+      url: "http://x/",
+      detail: "too many open files"
+    } as const
+    assert.include(todosOf(new McpError.ConnectFailed({ ...connect, code: "EMFILE" }))[0], "ulimit -n")
+    assert.notInclude(Reasons.died("files").message, "MCP server, and")
+    const refused = new McpError.Unauthorized({ ...about, executed: "no", detail: "the code was refused" })
+    assert.notInclude(refused.message, "headers")
   })
 })
 

@@ -9,9 +9,10 @@ import {
   McpTransport,
   Toolset
 } from "@mcp-runtime/core"
+import * as SecretResolver from "@mcp-runtime/core/SecretResolver"
 import { NodeMcp } from "@mcp-runtime/node"
 import { HttpFixture } from "@mcp-runtime/testing"
-import { Effect, Inspectable, Layer } from "effect"
+import { Effect, Inspectable, Layer, Redacted } from "effect"
 import { inspect } from "node:util"
 
 const secret = "CANARY-7f3a9c1e5b"
@@ -74,6 +75,35 @@ describe("what is shown of an object that is printed", () => {
       for (const config of [http, stdio, expanding]) {
         assert.deepStrictEqual(yield* McpConfig.decode(config as never), config)
       }
+    }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeMcp.layerTransport, CatalogStore.layerMemory))))
+
+  it.effect("configurations that the library has made of others: as these", () =>
+    Effect.gen(function*() {
+      const eager = {
+        name: "files",
+        transport: "stdio",
+        command: "serve",
+        args: ["--token", secret],
+        lifetime: "eager"
+      }
+      const manager = yield* McpManager.make({ servers: [eager as never] })
+      assert.notInclude(printed((yield* manager.connection("files")).config), "CANARY")
+      const expanding = yield* McpConfig.decode({
+        name: "docs",
+        transport: "http",
+        url: "https://docs.example.com/${KEY}?key=${KEY}",
+        expand: true
+      })
+      const opened: Array<McpConfig.ServerConfig> = []
+      const transport = McpTransport.make({
+        http: { open: (config) => Effect.zipRight(Effect.sync(() => opened.push(config)), Effect.never) },
+        secrets: SecretResolver.make({ env: () => Effect.succeed(Redacted.make(secret)) })
+      })
+      const { open } = yield* transport.channel(expanding)
+      yield* Effect.fork(open({} as never))
+      while (opened.length === 0) yield* Effect.yieldNow()
+      assert.strictEqual((opened[0] as McpConfig.HttpConfig).url, `https://docs.example.com/${secret}?key=${secret}`)
+      assert.notInclude(printed(opened), "CANARY")
     }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeMcp.layerTransport, CatalogStore.layerMemory))))
 
   it.scopedLive("the name and the state of its server, and nothing that was sent", () =>

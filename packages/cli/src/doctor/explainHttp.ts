@@ -47,9 +47,16 @@ export const connectFailed = (error: McpError.ConnectFailed, surroundings: Surro
         "If this server needs no proxy, leave \"proxy\" out."
       ])
     case "Other":
-      return Words.advice(`${server}: the request could not be sent`, how, [`Check ${url}.`, "Try again."])
+      return Words.advice(`${server}: the request could not be sent`, how, [
+        ...(lacksFiles.has(error.code)
+          ? ["Close what is open, use fewer servers, or raise the limit of open files: ulimit -n"]
+          : [`Check ${url}.`]),
+        "Try again."
+      ])
   }
 }
+
+const lacksFiles: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE"])
 
 const isLocal = (url: string): boolean => /^https?:\/\/(?:localhost|127\.|\[::1\])/i.test(url)
 

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CatalogStore, McpManager, ToolApproval, ToolFilter, Toolset } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"
-import { Cause, Effect, Either, HashMap, Layer, Logger, LogLevel, TestClock } from "effect"
-import { connect, echo, expired, pass, refused, settled, stdio } from "../connection/kit.js"
+import { Cause, Effect, Either, HashMap, Layer, Logger, LogLevel, Redacted, TestClock } from "effect"
+import { connect, echo, expired, http, pass, refused, settled, stdio } from "../connection/kit.js"
+import { lost, openAi } from "../connection/replayKit.js"
 import * as Kit from "../toolset/kit.js"
 import { knowing } from "./kit.js"
 
@@ -90,12 +91,39 @@ describe("what an operator is told of a connection", () => {
       assert.deepStrictEqual(steps(), ["DEBUG connecting", "DEBUG ready", "INFO lost", "INFO back"])
     }))
 
+  for (
+    const [how, start] of [["dies", Effect.dieMessage("scripted")], ["interrupts itself", Effect.interrupt]] as const
+  ) {
+    it.scoped(`a session that ${how} while it is opened is told of, also one of a single call`, () =>
+      Effect.gen(function*() {
+        const { keeping, steps } = logged()
+        const died = () => steps().filter((_) => _ === "ERROR died").length
+        yield* Effect.gen(function*() {
+          const first = yield* connect(stdio, { start: () => start })
+          yield* Effect.flip(echo(first.connection, { replay: "never" }))
+          assert.strictEqual(died(), 1)
+          const { connection } = yield* connect({ ...http, recovery: "isolated" }, {
+            start: (n) => n > 1 ? start : Effect.void,
+            tools: [{ name: "echo", call: () => Effect.fail(lost) }]
+          }, { retry: openAi(1) })
+          const error = yield* Effect.flip(echo(connection, { replay: "always" }))
+          assert.include(error.message, "the log says of what")
+          assert.strictEqual(died(), 2)
+        }).pipe(keeping)
+      }))
+  }
+
   it.scoped("what the opening of a session died of is told once, until there is one", () =>
     Effect.gen(function*() {
       const { keeping, lines, steps } = logged()
       yield* Effect.gen(function*() {
-        const { connection } = yield* connect(stdio, {
-          start: (n) => n === 3 ? Effect.void : Effect.die(new TypeError("dispatch is not a function"))
+        const { connection } = yield* connect({ ...stdio, env: { TOKEN: Redacted.make("CANARY-TOKEN") } }, {
+          start: (n) =>
+            n === 3
+              ? Effect.void
+              : Effect.die(
+                new TypeError("dispatch is not a function: https://ada:canary@host/?key=canary with CANARY-TOKEN")
+              )
         })
         for (const _ of [1, 2]) {
           const error = yield* Effect.flip(echo(connection, { replay: "never" }))
@@ -107,7 +135,8 @@ describe("what an operator is told of a connection", () => {
       }).pipe(keeping)
       assert.deepStrictEqual(steps().filter((_) => _.endsWith(" died")), ["ERROR died", "ERROR died"])
       const died = lines.find(({ level }) => level === "ERROR")!
-      assert.include(died.cause, "TypeError: dispatch is not a function")
+      assert.include(died.text, "TypeError: dispatch is not a function: https://host/ with <redacted>")
+      assert.notMatch(died.text + died.cause, /canary/i)
       assert.deepInclude(died.annotations, { "mcp.server": "scripted", "mcp.operation": "connection" })
     }))
 

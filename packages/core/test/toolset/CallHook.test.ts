@@ -174,6 +174,32 @@ describe("a hook", () => {
       return { a, call }
     })
 
+  it.scoped("that takes longer than the call may: nothing is sent any more, also not once more", () =>
+    Effect.gen(function*() {
+      for (
+        const hook of [
+          (_, next) => Effect.delay(Effect.suspend(next), "3 seconds"),
+          (_, next) => Effect.zipRight(Effect.sleep("2 seconds"), Effect.retry(Effect.suspend(next), { times: 2 }))
+        ] as ReadonlyArray<Toolset.CallHook<never>>
+      ) {
+        const { a, call } = yield* around(hook)
+        const calling = yield* Kit.begun(failed(call("a__x", {}, { maxTotal: "2 seconds" })))
+        yield* Kit.pass(4000, 500)
+        const { error } = yield* Effect.flatten(Fiber.join(calling))
+        assert.deepInclude(error, { _tag: "RequestTimeout", executed: "no" })
+        assert.deepStrictEqual(yield* a.calls, [])
+      }
+      // What was sent in time may have run.
+      const twice = yield* around((_, next) => Effect.retry(Effect.suspend(next), { times: 1 }), [
+        { name: "x", call: () => Effect.never }
+      ])
+      const calling = yield* Kit.begun(failed(twice.call("a__x", {}, { maxTotal: "2 seconds" })))
+      yield* Kit.pass(4000, 500)
+      const { error } = yield* Effect.flatten(Fiber.join(calling))
+      assert.strictEqual(error.executed, "maybe")
+      assert.strictEqual((yield* twice.a.calls).length, 1)
+    }))
+
   it.scoped("gets the call, frozen, and may change its arguments and metadata", () =>
     Effect.gen(function*() {
       const seen: Array<Toolset.OutgoingCall> = []

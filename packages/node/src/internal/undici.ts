@@ -26,16 +26,13 @@ export const load = (config: McpConfig.AnyHttpConfig): Effect.Effect<typeof Undi
 const notLoaded = ({ name, url }: McpConfig.AnyHttpConfig, error: unknown): McpError.ConnectFailed => {
   const said = (error instanceof Error ? error.message : String(error)).replace(/\.$/, "")
   const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined
-  const advice = said.includes("too many open files")
-    ? "; close what is open, start fewer servers, or raise the limit of open files (ulimit -n)"
-    : "; is the package installed?"
   return new McpError.ConnectFailed({
     server: name,
     operation: "connect",
     executed: "no",
     reason: "Other",
     url: McpError.displayUrl(url),
-    detail: `undici, which HTTP needs, can't be loaded: ${McpError.displayText(said, 512)}${advice}`,
+    detail: `undici, which HTTP needs, can't be loaded: ${McpError.displayText(said, 512)}`,
     ...(typeof code === "string" && { code })
   })
 }

@@ -90,7 +90,8 @@ const defined = <A extends object>(value: A | undefined): { [K in keyof A]?: Exc
 export const isResolved = (config: ServerConfig): boolean =>
   config.expand === undefined && secretsIn(config).every((_) => Deferred.of(_) === undefined)
 
-const secretsIn = (config: ServerConfig): ReadonlyArray<Redacted.Redacted<string>> => {
+/** Those that it has itself, or looks up. */
+export const secretsIn = (config: ServerConfig): ReadonlyArray<Redacted.Redacted<string>> => {
   switch (config.transport) {
     case "inMemory":
       return []

@@ -20,6 +20,7 @@ import * as SecretResolver from "../../SecretResolver.js"
 import { together } from "../together.js"
 import { inTime } from "../within.js"
 import * as Deferred from "./deferred.js"
+import { withoutSecrets } from "./printed.js"
 import * as References from "./references.js"
 import * as Subject from "./subject.js"
 
@@ -81,13 +82,13 @@ export const resolve = (
     const values = yield* McpConfig.decodeUnknown({ name: config.name, transport: config.transport, ...draft() })
     const { expand: _, ...rest } = config
     return {
-      config: {
+      config: withoutSecrets({
         ...rest,
         ...values,
         ...(lookup.secrets.size > 0 && {
           secrets: [...(config.secrets ?? []), ...Array.from(lookup.secrets, Redacted.make<string>)]
         })
-      } as McpConfig.ServerConfig,
+      } as McpConfig.ServerConfig),
       texts: [...texts.values()]
     }
   })

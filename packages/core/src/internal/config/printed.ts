@@ -9,7 +9,7 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Redacted from "effect/Redacted"
 import type { ServerConfig } from "../../McpConfig.js"
 import * as Secrets from "../secrets.js"
-import { describeTarget } from "./accessors.js"
+import { describeTarget, secretsIn } from "./accessors.js"
 import { argumentsAsShown } from "./writtenSecrets.js"
 
 /**
@@ -17,6 +17,10 @@ import { argumentsAsShown } from "./writtenSecrets.js"
  * all that it has.
  */
 export const withoutSecrets = <C extends ServerConfig>(config: C): C => Object.assign(Object.create(shownAs), config)
+
+/** The secrets that it has itself, in all their spellings. What references stand for is not among them. */
+export const spellingsIn = (config: ServerConfig): ReadonlyArray<string> =>
+  Secrets.spellingsOf([...secretsIn(config), ...(config.secrets ?? [])].map(Redacted.value))
 
 const value = function(this: ServerConfig): object {
   const secrets = Secrets.spellingsOf((this.secrets ?? []).map(Redacted.value))

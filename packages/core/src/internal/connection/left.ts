@@ -15,23 +15,27 @@ export const millisOf = (wish: Duration.DurationInput | null | undefined): numbe
   return Option.isSome(millis) && millis.value > 0 ? millis.value : Number.POSITIVE_INFINITY
 }
 
-/** After this many milliseconds. */
-export const after = <O extends CallOptions>(options: O | undefined, passed: number): O | undefined =>
-  options?.maxTotal === undefined || options.maxTotal === null || passed === 0 ? options : {
-    ...options,
-    // A time that is refused when it is sent stays what it is.
-    maxTotal: Option.match(Duration.decodeUnknown(options.maxTotal), {
-      onNone: () => options.maxTotal,
-      onSome: (total) => Math.max(1, Duration.toMillis(total) - passed)
-    })
-  }
+/** After this many milliseconds. A time that is refused when it is sent stays what it is. */
+export const after = <O extends CallOptions>(options: O | undefined, passed: number): O | undefined => {
+  const total = millisOf(options?.maxTotal)
+  return options === undefined || passed === 0 || total === Number.POSITIVE_INFINITY
+    ? options
+    : { ...options, maxTotal: Math.max(1, total - passed) }
+}
 
-/** From now on: what is left whenever it is asked for. */
-export const since = <O extends CallOptions>(options: O | undefined): Effect.Effect<() => O | undefined> =>
-  options?.maxTotal === undefined || options.maxTotal === null
-    ? Effect.succeed(() => options)
-    : Effect.map(Effect.clock, (clock) => {
-      const steady = Steady.Steady.of(clock)
-      const began = steady.now()
-      return () => after(options, steady.now() - began)
-    })
+/** From now on: what is left whenever it is asked for, or the error where that is nothing: nobody waits for it any more. */
+export const since = <O extends CallOptions>(
+  options: O | undefined
+): Effect.Effect<<E>(late: () => E) => Effect.Effect<O | undefined, E>> => {
+  const total = millisOf(options?.maxTotal)
+  if (total === Number.POSITIVE_INFINITY) return Effect.succeed(() => Effect.succeed(options))
+  return Effect.map(Effect.clock, (clock) => {
+    const steady = Steady.Steady.of(clock)
+    const began = steady.now()
+    return (late) =>
+      Effect.suspend(() => {
+        const passed = steady.now() - began
+        return passed < total ? Effect.succeed(after(options, passed)) : Effect.fail(late())
+      })
+  })
+}

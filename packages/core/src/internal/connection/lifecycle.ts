@@ -15,7 +15,7 @@
  * | idle        | `Debug`, or as the application wishes                        |
  * | closed      | the same                                                     |
  */
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as LogLevel from "effect/LogLevel"
@@ -26,6 +26,9 @@ import * as Lines from "../telemetry/lines.js"
 
 /** So many lines at once; then one for each of these times. */
 const burst = 12
+
+/** A message and a stack. */
+const mostOfDeath = 4096
 const refill = 10_000
 
 export class Lifecycle {
@@ -71,10 +74,13 @@ export class Lifecycle {
   }
 
   /** A try has met a defect: ours, or of what the application has given to us. */
-  died(cause: Cause.Cause<unknown>): Effect.Effect<void> {
+  died(cause: Cause.Cause<unknown>, secrets: () => ReadonlyArray<string>): Effect.Effect<void> {
     if (this.isDeathTold) return Effect.void
     this.isDeathTold = true
-    return this.line(LogLevel.Error, "died", () => "the opening of a session has died", cause)
+    // As a text, since a defect may have the configuration in its message and its fields.
+    const what = () =>
+      `the opening of a session has died: ${Secrets.shown(Cause.pretty(cause), secrets(), mostOfDeath)}`
+    return this.line(LogLevel.Error, "died", what)
   }
 
   get idle(): Effect.Effect<void> {
@@ -86,20 +92,14 @@ export class Lifecycle {
   }
 
   /** What the application does not show costs nothing, and takes nothing from what it shows. */
-  private line(
-    level: LogLevel.LogLevel,
-    step: string,
-    text: () => string,
-    cause?: Cause.Cause<unknown>
-  ): Effect.Effect<void> {
+  private line(level: LogLevel.LogLevel, step: string, text: () => string): Effect.Effect<void> {
     return Effect.withFiberRuntime((fiber) => {
       const isShown = level !== LogLevel.None &&
         !LogLevel.greaterThan(fiber.getFiberRef(FiberRef.currentMinimumLogLevel), level)
       if (!isShown) return Effect.void
       const leftOut = this.take()
       if (leftOut === undefined) return Effect.void
-      const whole = leftOut === 0 ? text() : `${text()} (${leftOut} lines before it were left out)`
-      return Effect.logWithLevel(level, ...(cause === undefined ? [whole] : [whole, cause]))
+      return Effect.logWithLevel(level, leftOut === 0 ? text() : `${text()} (${leftOut} lines before it were left out)`)
         .pipe(
           Lines.about(this.server, "connection", { "mcp.step": step }),
           // A logger that dies must not take the owner with it.

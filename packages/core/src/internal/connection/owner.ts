@@ -36,6 +36,7 @@ import type * as McpError from "../../McpError.js"
 import type * as McpProtocol from "../../McpProtocol.js"
 import type * as McpTransport from "../../McpTransport.js"
 import type * as Catalog from "../catalog/catalog.js"
+import { spellingsIn } from "../config/printed.js"
 import * as Errors from "../engine/errors.js"
 import type { Hub } from "../hub.js"
 import { Steady } from "../steady.js"
@@ -247,7 +248,11 @@ export class Owner {
   openAside(scope: Scope.CloseableScope): Effect.Effect<Live, McpError.McpError> {
     return Effect.suspend(() => {
       const { generation, lastError = this.closing("open") } = this.tries
-      return this.sessions.openAside(scope, generation, lastError)
+      return Effect.catchAllCause(
+        this.sessions.openAside(scope, generation, lastError),
+        // What was given to us may interrupt itself, or die: the call is told of it as whoever waits for the shared one is.
+        (cause) => Effect.flatMap(this.errorOf(cause), Effect.fail)
+      )
     })
   }
 
@@ -367,9 +372,15 @@ export class Owner {
   private onTried(attempt: number, exit: Tried): Effect.Effect<void> {
     if (!this.sessions.take(attempt)) return Effect.void
     if (Exit.isSuccess(exit)) return this.onOpened(exit.value)
-    const { cause } = exit
-    const told = Cause.isDie(cause) ? this.tell.died(cause) : Effect.void
-    return Effect.zipRight(told, this.tries.failed(Reasons.ofTry(this.server, cause)))
+    return Effect.flatMap(this.errorOf(exit.cause), (error) => this.tries.failed(error))
+  }
+
+  /** The error of a try. Where that has died, the log says of what. */
+  private errorOf(cause: Cause.Cause<McpError.McpError>): Effect.Effect<McpError.McpError> {
+    const error = Reasons.ofTry(this.server, cause)
+    return Cause.isDie(cause) || !Cause.isFailure(cause)
+      ? Effect.as(this.tell.died(cause, () => spellingsIn(this.config)), error)
+      : Effect.succeed(error)
   }
 
   private onOpened(live: Live): Effect.Effect<void> {

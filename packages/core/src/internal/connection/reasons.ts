@@ -8,6 +8,7 @@ import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpError from "../../McpError.js"
+import { ofTheApplication } from "../errors/advice.js"
 import { isRemote } from "./ladder.js"
 
 /** What the application has closed the connection under. */
@@ -76,8 +77,7 @@ export const died = (server: string): McpError.McpError =>
     server,
     operation: "open",
     executed: "no",
-    detail:
-      "the transport, a handler or the schedule of reconnections died while the session was opened; the log says of what"
+    detail: ofTheApplication
   })
 
 /** The server wants other credentials, and only new ones are a reason to try again. */

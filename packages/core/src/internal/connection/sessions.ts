@@ -222,8 +222,6 @@ export class Sessions {
       this.aside.add(scope)
       return Opening.openAside(channel.channel, options, generation).pipe(
         Scope.extend(scope),
-        // What was given to us may interrupt itself, or die: the call is told of it as whoever waits for the shared one is.
-        Effect.catchAllCause((cause) => Effect.fail(Reasons.ofTry(this.parts.config.name, cause))),
         Effect.map((session) => new Live(generation, session as Supervised, scope))
       )
     })

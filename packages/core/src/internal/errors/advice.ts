@@ -8,6 +8,10 @@ import type * as McpError from "../../McpError.js"
 
 const label = "; to do: "
 
+/** What a `HandshakeFailed` says where the server has no part in it. */
+export const ofTheApplication =
+  "the transport, a handler or the schedule of reconnections died while the session was opened; the log says of what"
+
 /** As a message has it. */
 export const todo = (error: McpError.McpError): string => {
   const advice = adviceOn(error)
@@ -15,13 +19,19 @@ export const todo = (error: McpError.McpError): string => {
 }
 
 /** The message without it, and without that of an error inside. */
-export const without = (error: McpError.McpError): string => {
-  const inner = error._tag === "OutcomeUnknown"
-    ? [error.error]
-    : error._tag === "ServersFailed"
-    ? [error.errors[0]]
-    : []
-  return [error, ...inner].reduce((message, one) => message.replace(todo(one), ""), error.message)
+export const without = (error: McpError.McpError): string =>
+  [error, ...within(error)].reduce((message, one) => message.replace(todo(one), ""), error.message)
+
+/** Those inside of it that are in its message. */
+const within = (error: McpError.McpError): ReadonlyArray<McpError.McpError> => {
+  switch (error._tag) {
+    case "OutcomeUnknown":
+      return [error.error]
+    case "ServersFailed":
+      return [error.errors[0], ...within(error.errors[0])]
+    default:
+      return []
+  }
 }
 
 const adviceOn = (error: McpError.McpError): string | undefined => {
@@ -29,8 +39,9 @@ const adviceOn = (error: McpError.McpError): string | undefined => {
     case "SpawnFailed":
       return onSpawn[error.reason]
     case "ConnectFailed":
-      return onConnect[error.reason]
+      return byCode.get(error.code) ?? onConnect[error.reason]
     case "HandshakeFailed":
+      if (error.detail === ofTheApplication) return "mend what the log names"
       return error.exit === undefined
         ? "see whether that is an MCP server, and whether it is reached in the right way"
         : "run its command by hand, to see why it ends"
@@ -43,7 +54,11 @@ const adviceOn = (error: McpError.McpError): string | undefined => {
     case "SessionExpired":
       return "send it again over a new session"
     case "Unauthorized":
-      return error.authorizationUrl === undefined ? `give its server credentials, in "auth" or "headers"` : undefined
+      if (error.authorizationUrl !== undefined) return undefined
+      // With credentials that are configured it says what is wrong with them.
+      return error.detail === undefined
+        ? `give it credentials, in "auth" or "headers"`
+        : `correct "auth", or authorize it anew`
     case "Forbidden":
       return error.authorizationUrl === undefined ? "use credentials that allow it" : undefined
     case "HttpError":
@@ -70,7 +85,7 @@ const adviceOn = (error: McpError.McpError): string | undefined => {
     case "MetaFailed":
       return `mend "meta" of the toolset`
     case "CloseFailed":
-      return "nothing: what is left ends by itself, and the server can be connected again"
+      return "nothing, the server can be connected again"
     case "UnknownServer":
       return "correct the name, or configure the server"
     // What is wrong says it, or the words of the server do.
@@ -85,7 +100,7 @@ const adviceOn = (error: McpError.McpError): string | undefined => {
   }
 }
 
-const again = ({ executed }: McpError.McpError): string =>
+const again = ({ executed }: Pick<McpError.McpError, "executed">): string =>
   executed === "no" ? "send it again" : "find out whether it has run, before you send it again"
 
 const onSpawn: { readonly [R in McpError.SpawnFailed["reason"]]: string } = {
@@ -125,15 +140,23 @@ const onTimeout = ({ kind, operation }: McpError.RequestTimeout): string => {
   }
 }
 
+const fewerFiles = "close what is open, start fewer servers, or raise the limit of open files (ulimit -n)"
+
+/** Where the machine says what it lacks. */
+const byCode: ReadonlyMap<string | undefined, string> = new Map([
+  ["EMFILE", fewerFiles],
+  ["ENFILE", fewerFiles],
+  ["ERR_MODULE_NOT_FOUND", "install the package that it names"]
+])
+
 /** Those for which there is no server, or no endpoint, at the URL. */
 const notThere: ReadonlySet<number> = new Set([404, 405, 406, 410, 415])
 
-const onStatus = ({ location, retryAfterMillis, status }: McpError.HttpError): string =>
-  location !== undefined || notThere.has(status)
-    ? "see whether the URL is that of an MCP server"
-    : retryAfterMillis !== undefined || status === 429 || status === 503
-    ? "try again later"
-    : "look into the log of the server"
+const onStatus = ({ executed, location, retryAfterMillis, status }: McpError.HttpError): string => {
+  if (location !== undefined || notThere.has(status)) return "see whether the URL is that of an MCP server"
+  if (retryAfterMillis === undefined && status !== 429 && status !== 503) return "look into the log of the server"
+  return executed === "no" ? "try again later" : again({ executed })
+}
 
 /** Bounds that are no option of a server. */
 const raised: ReadonlyMap<string, string> = new Map([["sendBuffer", "send less at once"]])

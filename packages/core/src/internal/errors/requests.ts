@@ -208,8 +208,10 @@ export class OutcomeUnknown extends Schema.TaggedError<OutcomeUnknown>("@mcp-run
   { ...common, error: unknownOutcomes }
 ) {
   override get message() {
-    return `${where(this)}: the outcome is unknown: it may have been executed, so it was not sent again${
-      todo(this)
-    }. ${this.error.message}`
+    const advice = todo(this)
+    // Where the error inside gives the same advice, it is said once.
+    return `${where(this)}: the outcome is unknown: it may have been executed, so it was not sent again${advice}. ${
+      this.error.message.replace(advice, "")
+    }`
   }
 }

@@ -15,6 +15,7 @@ import * as McpError from "../../McpError.js"
 import type { Manager, ManagerOptions, ManagerState, Reloaded, ServerStatus } from "../../McpManager.js"
 import * as McpTransport from "../../McpTransport.js"
 import { forkIn } from "../catalog/flights.js"
+import { withoutSecrets } from "../config/printed.js"
 import * as Connection from "../connection/connection.js"
 import * as Operations from "../connection/operations.js"
 import * as Errors from "../engine/errors.js"
@@ -54,7 +55,7 @@ export const make = (
     const open: EntryParts["open"] = (config, scope, observer) => {
       const { catalog, ...wished } = settings.connection(config)
       // When it is connected is for the manager to say.
-      const managed = config.lifetime === "eager" ? { ...config, lifetime: undefined } : config
+      const managed = config.lifetime === "eager" ? withoutSecrets({ ...config, lifetime: undefined }) : config
       const connection = Connection.make(
         transport.channel(managed),
         managed,

@@ -189,10 +189,10 @@ export class Calls<Request, R, A, E> {
       const preparing = ready((_) => tool = _)
       const inTotal = total === Number.POSITIVE_INFINITY ? preparing : inTime(preparing, total, late)
       return Effect.flatMap(Left.since(options), (left) =>
-        Effect.matchEffect(inTotal, {
+        Effect.matchEffect(Effect.zip(inTotal, left(late)), {
           onFailure: (error): Effect.Effect<ToolResult<A | B>, F | E | E2, R | R2> =>
             isForCaller(error) ? Effect.fail(error as F) : this.failed(tool, asked, error, options),
-          onSuccess: (ready) => this.run(ready, left())
+          onSuccess: ([ready, left]) => this.run(ready, left)
         }))
     })
   }
@@ -475,12 +475,17 @@ export class Calls<Request, R, A, E> {
         { onFailure, onSuccess }
       )
     if (around === undefined && meta === undefined) return send(call.arguments, wire)
+    let wasSent = false
+    // What was sent before may have run.
+    const late = () => Refusals.late(tool, Left.millisOf(wire?.maxTotal), wasSent ? "maybe" : "no")
     return Effect.flatMap(Left.since(wire), (left) =>
       Effect.flatMap(this.metaOf(tool, call, wire), (meta) => {
         const next: Next = (change = {}) =>
-          Effect.suspend(() =>
-            send(change.arguments ?? call.arguments, withMeta(left() ?? {}, { ...meta, ...wire?.meta, ...change.meta }))
-          )
+          Effect.flatMap(left(late), (left) => {
+            wasSent = true
+            const options = withMeta(left ?? {}, { ...meta, ...wire?.meta, ...change.meta })
+            return send(change.arguments ?? call.arguments, options)
+          })
         return around === undefined ? next() : around(call, next)
       }))
   }

@@ -50,14 +50,18 @@ export const withoutMeta = (tool: AgentTool, why: string): McpError.MetaFailed =
   })
 
 /** Its `maxTotal` was over before it could be sent. */
-export const late = (asked: Asked, millis: number): McpError.RequestTimeout =>
+export const late = (
+  asked: Asked,
+  millis: number,
+  executed: McpError.Executed = "no"
+): McpError.RequestTimeout =>
   new McpError.RequestTimeout({
     server: ownerOf(asked),
     operation: "tools/call",
-    executed: "no",
+    executed,
     kind: "wait",
     millis,
-    detail: "it was still looked up and decided about"
+    detail: "what comes before it has taken all of this time"
   })
 
 /** What a name means is for the toolset to say. */
