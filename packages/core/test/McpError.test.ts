@@ -301,6 +301,15 @@ describe("what to do", () => {
     const refused = new McpError.Unauthorized({ ...about, executed: "no", detail: "the code was refused" })
     assert.notInclude(refused.message, "headers")
   })
+
+  it("is not about the server where nobody knows what has answered, nor about options that bound something else", () => {
+    const violation = (operation: string) =>
+      todosOf(new McpError.ProtocolViolation({ ...about, operation, detail: "html" }))
+    assert.deepStrictEqual(violation("initialize"), ["see whether that is an MCP server; if so, tell whoever makes it"])
+    assert.deepStrictEqual(violation("tools/call"), ["tell whoever makes it"])
+    const late = new McpError.RequestTimeout({ ...about, operation: "authorize", kind: "idle", millis: 10_000 })
+    assert.notInclude(late.message, "raise")
+  })
 })
 
 /** What is wrong with an input says what to do, and so do the words of a server about what it was asked. */

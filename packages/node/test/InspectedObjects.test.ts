@@ -36,6 +36,7 @@ describe("what is shown of an object that is printed", () => {
         url: `https://ada:${secret}@docs.example.com/mcp?key=${secret}`,
         headers: { authorization: `Bearer ${secret}` },
         proxy: `http://ada:${secret}@127.0.0.1:8080`,
+        auth: { type: "oauth", clientId: "us", issuer: `https://idp.example.com/?key=${secret}` },
         timeouts: { request: "5 seconds" }
       })
       const stdio = yield* McpConfig.decode({
@@ -58,6 +59,7 @@ describe("what is shown of an object that is printed", () => {
       const objects = { http, stdio, expanding, all: [{ http }], state: yield* manager.state }
       for (const [name, object] of Object.entries(objects)) assert.notInclude(printed(object), "CANARY", name)
       assert.strictEqual(JSON.parse(JSON.stringify(http)).url, "https://docs.example.com/mcp")
+      assert.strictEqual(JSON.parse(JSON.stringify(http)).auth.issuer, "https://idp.example.com/")
       assert.strictEqual(JSON.parse(JSON.stringify(expanding)).url, "https://${HOST}/mcp")
       assert.deepStrictEqual(JSON.parse(JSON.stringify(stdio)), {
         name: "files",

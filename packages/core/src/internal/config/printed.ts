@@ -8,6 +8,7 @@
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Redacted from "effect/Redacted"
 import type { ServerConfig } from "../../McpConfig.js"
+import { displayUrl } from "../errors/display.js"
 import * as Secrets from "../secrets.js"
 import { describeTarget, secretsIn } from "./accessors.js"
 import { argumentsAsShown } from "./writtenSecrets.js"
@@ -38,8 +39,15 @@ const value = function(this: ServerConfig): object {
       }
     }
     default:
-      return { ...this, url: shown(describeTarget(this)) }
+      return { ...this, url: shown(describeTarget(this)), ...(this.auth && { auth: withShown(this.auth, shown) }) }
   }
+}
+
+/** It has URLs, too: those of authorization servers. */
+const withShown = (value: unknown, shown: (text: unknown) => unknown): unknown => {
+  if (typeof value === "string") return shown(value.includes("://") ? displayUrl(value) : value)
+  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
+  return Object.fromEntries(Object.entries(value).map(([field, inside]) => [field, withShown(inside, shown)]))
 }
 
 const shownAs: object = Object.create(Object.prototype, { toJSON: { value }, [NodeInspectSymbol]: { value } })

@@ -69,9 +69,9 @@ const adviceOn = (error: McpError.McpError): string | undefined => {
       return "find out whether it has run, before you send it again"
     case "ProtocolViolation":
     case "InvalidResult":
-      return `tell whoever makes the server${
-        error.lastFrames === undefined ? "" : "; lastFrames of this error has what was said"
-      }`
+      return `${
+        openings.has(error.operation) ? "see whether that is an MCP server; if so, " : ""
+      }tell whoever makes it${error.lastFrames === undefined ? "" : "; lastFrames of this error has what was said"}`
     case "CapabilityMissing":
       return "use a server that offers it"
     case "LimitExceeded":
@@ -125,7 +125,12 @@ const onConnect: { readonly [R in McpError.ConnectFailed["reason"]]: string } = 
   Other: isThere
 }
 
+/** Before these have succeeded nobody knows what has answered. */
+const openings: ReadonlySet<string> = new Set(["open", "initialize"])
+
 const onTimeout = ({ kind, operation }: McpError.RequestTimeout): string => {
+  // Its bounds are no options.
+  if (operation === "authorize") return "see whether the authorization server runs, and can be reached from here"
   switch (kind) {
     case "idle":
       return `raise "timeout", if it needs longer`
