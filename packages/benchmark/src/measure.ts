@@ -5,7 +5,7 @@
  */
 import type { Options } from "./options.js"
 import { orderOf } from "./order.js"
-import { takeProfile } from "./profile.js"
+import { print, type Profiled, takeProfile } from "./profile.js"
 
 /** Microseconds of one operation. */
 export interface Sample {
@@ -77,9 +77,11 @@ export const takeTurns = async <C extends string, A>(
       taken[next].push(await turns[next]())
     }
   }
-  for (const profiled of names.filter((_) => options.profile.includes(_))) {
-    console.log(await takeProfile(name, profiled, turns[profiled]))
+  const profiles = new Map<string, Profiled>()
+  for (const who of names.filter((_) => options.profile.includes(_))) {
+    profiles.set(who, await takeProfile(name, who, turns[who]))
   }
+  print(name, profiles)
   return taken
 }
 

@@ -82,14 +82,14 @@ export const record = async (): Promise<(row: string, who: string) => Promise<Pr
   }
 }
 
-export const show = (row: string, who: string, { busyMillis, file, functions }: Profiled): string =>
+const show = (row: string, who: string, { busyMillis, file, functions }: Profiled): string =>
   [
     `\n${row}, ${who}: ${Math.round(busyMillis)} ms busy; self time (whole profile in ${file})`,
     ...functions.map(([name, millis]) => `  ${(millis / busyMillis * 100).toFixed(1).padStart(5)} %  ${name}`)
   ].join("\n")
 
 /** Whose code the time of one turn goes to, of several clients side by side. */
-export const comparison = (row: string, profiles: ReadonlyMap<string, Profiled>): string => {
+const comparison = (row: string, profiles: ReadonlyMap<string, Profiled>): string => {
   const all = [...profiles.values()]
   const perTurn = (millis: number): string => (millis / turnsProfiled).toFixed(2)
   const most = new Map<string, number>()
@@ -107,9 +107,15 @@ export const comparison = (row: string, profiles: ReadonlyMap<string, Profiled>)
   ])
 }
 
-/** The same where a client is in this process. */
-export const takeProfile = async (row: string, who: string, turn: () => Promise<unknown>): Promise<string> => {
+/** At once, and not with the report: a row that comes later may fail. */
+export const print = (row: string, profiles: ReadonlyMap<string, Profiled>): void => {
+  for (const [who, profiled] of profiles) console.log(show(row, who, profiled))
+  if (profiles.size > 1) console.log(`\n${comparison(row, profiles)}`)
+}
+
+/** Of a client in this process. */
+export const takeProfile = async (row: string, who: string, turn: () => Promise<unknown>): Promise<Profiled> => {
   const end = await record()
   for (let i = 0; i < turnsProfiled; i++) await turn()
-  return show(row, who, await end(row, who))
+  return end(row, who)
 }

@@ -7,7 +7,7 @@
 import type { Options } from "../options.js"
 import { orderOf } from "../order.js"
 import { reasonAgainst } from "../peers/fitness.js"
-import { comparison, type Profiled, show, turnsProfiled } from "../profile.js"
+import { print, type Profiled, turnsProfiled } from "../profile.js"
 import type { Failures } from "../row.js"
 import { isPeer, type Who } from "../who.js"
 import { giveBack, take } from "./pool.js"
@@ -122,8 +122,7 @@ const profileOf = (members: Members, { profile }: Options): Crew["profile"] => a
     for (let i = 0; i < turnsProfiled; i++) await turn(worker)
     profiles.set(worker.who, await worker.ask("recorded", { row }))
   }
-  for (const [who, profiled] of profiles) console.log(show(row, who, profiled))
-  if (profiles.size > 1) console.log(`\n${comparison(row, profiles)}`)
+  print(row, profiles)
 }
 
 /** With a fresh worker for each of those who are wished and take part in this run; all have ended when this has. */

@@ -46,7 +46,7 @@ const create = (config: McpConfig.InMemoryConfig): Effect.Effect<McpConfig.InPro
     catch: (error) => refused(config.name, "created", error)
   })
 
-/** How long `connect` may go on once the server hears us. */
+/** How long `connect` may go on once the server hears us, on the Effect clock: nothing tells a slow one from one that waits for us. */
 const patience = Duration.millis(100)
 
 /** Some wait in `connect` for the handshake, which must not wait for them then. Whether they could connect is known later. */

@@ -1,6 +1,8 @@
 /**
  * Servers that do at random what servers do: refuse, hang, die, forget their sessions, fail to list, change their tools and say
  * so, close slowly. Until all is well, and from then on nothing of it.
+ *
+ * All its sleeps are on the clock of a `Laboratory`, which moves only when nothing else is left to do.
  */
 import { type McpConfig, McpError, type McpProtocol, type McpTransport } from "@mcp-runtime/core"
 import * as ScriptedServer from "@mcp-runtime/testing/ScriptedServer"

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import type * as McpConfig from "../../McpConfig.js"
 import * as McpConnection from "../../McpConnection.js"
 import * as McpError from "../../McpError.js"
@@ -539,7 +540,7 @@ export class Calls<Request, R, A, E> {
     return Effect.catchAllCause(
       Effect.sync(() => {
         const data = extract(result, call)
-        if (!isThenable(data)) return data
+        if (!Predicate.isPromiseLike(data)) return data
         // It is not waited for, and its rejection is nobody's.
         data.then(undefined, () => {})
         throw new TypeError("it must not be asynchronous")
@@ -586,9 +587,6 @@ const identityOf = ({ server, tool }: AgentTool): ToolNaming.ToolIdentity => ({ 
 const isForCaller = (error: Unapproved): error is CallError | McpError.ConfigInvalid =>
   error._tag === "ApprovalRequired" || error._tag === "RequestMissing" || error._tag === "NamesClash" ||
   (error._tag === "ConfigInvalid" && error.operation === Refusals.approving)
-
-const isThenable = (u: unknown): u is PromiseLike<unknown> =>
-  typeof u === "object" && u !== null && typeof (u as { readonly then?: unknown }).then === "function"
 
 /** What is the connection's affair. */
 const wireOf = (
